@@ -1,0 +1,7 @@
+# TESSERA_SANITIZE: a value for -fsanitize= (e.g. "address,undefined"), applied to every target.
+set(TESSERA_SANITIZE "" CACHE STRING "Sanitizers to build with")
+if(TESSERA_SANITIZE)
+    add_compile_options(-fsanitize=${TESSERA_SANITIZE} -fno-sanitize-recover=all
+                        -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${TESSERA_SANITIZE})
+endif()

@@ -1,0 +1,74 @@
+// What a pod (or a device claim) asks for, in no vocabulary but our own.
+//
+// A Demand is a list of alternatives in order of preference, nearly always one. Each alternative
+// has one GpuRequest per asking container. Dialects build demands; the engine interns equal ones
+// into a class (demand_class.h) and forgets the rest.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/units.h"
+#include "model/gpu.h"
+#include "model/ids.h"
+
+namespace tessera {
+
+// What a set of devices must share, or must not share (dra: matchAttribute, distinctAttribute).
+enum class GroupRule : std::uint8_t { none, same, distinct };
+inline constexpr AttributeIndex kAttributeNuma{0};
+inline constexpr AttributeIndex kAttributeLink{1};  // NVLink domain
+
+struct GpuRequest {
+    RequestIndex name;          // the container's, or the claim request's
+    std::uint16_t gpus = 1;     // devices asked
+    MilliGpu milli;             // per device; 1000 = the whole device
+    MilliGpu limit{1000};       // per device, may burst up to this
+    MemoryMib memory;           // per device, rounded up
+    Bytes memory_bytes;         // as asked, before rounding: a device kind may round otherwise
+    std::int32_t memory_percent = 0;  // of the device, when asked relative; else 0
+    SpareAmounts spare{};
+    GroupRule rule = GroupRule::none;
+    AttributeIndex rule_attribute;
+
+    bool whole() const { return milli >= kWholeGpu; }
+    friend bool operator==(const GpuRequest&, const GpuRequest&) = default;
+};
+
+struct Alternative {
+    std::vector<GpuRequest> requests;
+
+    friend bool operator==(const Alternative&, const Alternative&) = default;
+};
+
+enum class ServiceClass : std::uint8_t { guaranteed, opportunistic, latency };
+enum class Isolation : std::uint8_t { none, hook, mps, mig, exclusive };
+
+struct Gang {
+    GroupIndex group;
+    std::int32_t size = 1;
+    std::int32_t minimum = 1;
+
+    friend bool operator==(const Gang&, const Gang&) = default;
+};
+
+struct Demand {
+    std::vector<Alternative> alternatives;  // empty = no GPU
+    MilliCpu cpu;
+    MemoryMib memory;
+    std::vector<ModelIndex> models;  // allowed, best first; empty = any
+    ServiceClass service = ServiceClass::guaranteed;
+    Isolation isolation = Isolation::none;
+    std::int32_t priority = 0;
+    std::optional<Gang> gang;
+    AppIndex app;
+    FilterIndex filter;            // node selector, affinity, tolerations: interned by the edge
+    bool tolerates_no_new = false;  // may use devices whose health says no_new
+    bool admin_access = false;      // uses devices without holding a share
+
+    bool wants_gpu() const { return !alternatives.empty(); }
+    friend bool operator==(const Demand&, const Demand&) = default;
+};
+
+}  // namespace tessera

@@ -1,0 +1,103 @@
+#include "model/demand_class.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+
+namespace tessera {
+namespace {
+
+Footprint footprint_of(const std::vector<GpuRequest>& requests, bool alone) {
+    if (requests.empty()) {
+        return Footprint::no_gpu;
+    }
+    if (requests.size() > 1) {
+        return Footprint::compound;
+    }
+    const GpuRequest& only = requests.front();
+    if (only.whole() || alone) {
+        return Footprint::whole;
+    }
+    return only.gpus == 1 ? Footprint::share : Footprint::spread;
+}
+
+std::uint64_t hash_of(const DemandClass& c) {
+    Hash hash;
+    hash.add(static_cast<std::uint64_t>(c.footprint));
+    hash.add(static_cast<std::uint64_t>(c.cpu.value()));
+    hash.add(static_cast<std::uint64_t>(c.memory.value()));
+    hash.add(c.gpus);
+    hash.add(static_cast<std::uint64_t>(c.milli.value()));
+    hash.add(static_cast<std::uint64_t>(c.gpu_memory.value()));
+    hash.add(c.filter.value());
+    for (ModelIndex model : c.models) {
+        hash.add(model.value());
+    }
+    for (const GpuRequest& request : c.requests) {
+        hash.add(static_cast<std::uint64_t>(request.milli.value()));
+        hash.add(request.gpus);
+    }
+    return hash.value();
+}
+
+}  // namespace
+
+DemandClass demand_class(const Demand& demand, std::size_t alternative) {
+    DemandClass result;
+    result.cpu = demand.cpu;
+    result.memory = demand.memory;
+    result.filter = demand.filter;
+    result.tolerates_no_new = demand.tolerates_no_new;
+    result.admin_access = demand.admin_access;
+    if (!demand.wants_gpu()) {
+        return result;
+    }
+    result.models = demand.models;
+    result.requests = demand.alternatives.at(alternative).requests;
+    const bool alone = demand.isolation == Isolation::exclusive;
+    result.footprint = footprint_of(result.requests, alone);
+    for (GpuRequest& request : result.requests) {
+        // Names tell containers apart, not classes; the placement takes them from the demand.
+        request.name = RequestIndex::none();
+        if (request.whole() || alone) {
+            request.milli = kWholeGpu;
+        }
+        result.gpus = static_cast<std::uint16_t>(result.gpus + request.gpus);
+        result.gpu_milli_total += std::int64_t{request.gpus} * request.milli.value();
+        result.milli = std::max(result.milli, request.milli);
+        result.gpu_memory = std::max(result.gpu_memory, request.memory);
+        result.gpu_memory_percent = std::max(result.gpu_memory_percent, request.memory_percent);
+    }
+    return result;
+}
+
+ClassIndex ClassTable::intern(const DemandClass& demand_class) {
+    if ((classes_.size() + 1) * 2 > buckets_.size()) {
+        grow();
+    }
+    const std::size_t mask = buckets_.size() - 1;
+    for (std::size_t at = hash_of(demand_class) & mask;; at = (at + 1) & mask) {
+        if (buckets_[at] == 0) {
+            classes_.push_back(demand_class);
+            buckets_[at] = static_cast<std::uint32_t>(classes_.size());
+            return ClassIndex(static_cast<std::uint32_t>(classes_.size() - 1));
+        }
+        if (classes_[buckets_[at] - 1] == demand_class) {
+            return ClassIndex(buckets_[at] - 1);
+        }
+    }
+}
+
+void ClassTable::grow() {
+    buckets_.assign(std::max<std::size_t>(64, buckets_.size() * 2), 0);
+    const std::size_t mask = buckets_.size() - 1;
+    for (std::uint32_t index = 0; index < classes_.size(); ++index) {
+        std::size_t at = hash_of(classes_[index]) & mask;
+        while (buckets_[at] != 0) {
+            at = (at + 1) & mask;
+        }
+        buckets_[at] = index + 1;
+    }
+}
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+// Demands that place alike share a class.
+//
+// Feasibility and every node-local score are pure functions of (node state, class, policy epoch),
+// so the engine keeps one column of scores per class. What does not change where a demand may go
+// (owner, priority, gang, application) is not part of the class.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+#include "model/demand.h"
+#include "model/ids.h"
+
+namespace tessera {
+
+// How a class takes devices; decides which of the engine's paths serves it.
+enum class Footprint : std::uint8_t {
+    no_gpu,    // CPU and memory only
+    share,     // part of one device
+    whole,     // one or more devices, each alone
+    spread,    // a part of each of several devices
+    compound,  // several requests (containers), each with its own devices
+};
+
+struct DemandClass {
+    Footprint footprint = Footprint::no_gpu;
+    MilliCpu cpu;
+    MemoryMib memory;
+    std::uint16_t gpus = 0;   // devices in all
+    MilliGpu milli;           // per device (compound: of the largest request)
+    MemoryMib gpu_memory;     // per device
+    std::int32_t gpu_memory_percent = 0;
+    std::int64_t gpu_milli_total = 0;  // what it counts for in demand: sum over devices
+    bool tolerates_no_new = false;
+    bool admin_access = false;
+    FilterIndex filter;
+    std::vector<ModelIndex> models;    // allowed, best first; empty = any
+    std::vector<GpuRequest> requests;  // as asked
+
+    bool wants_gpu() const { return gpus > 0; }
+    // Per-device memory on a device of this size.
+    MemoryMib memory_on(MemoryMib total) const {
+        if (gpu_memory_percent == 0) {
+            return gpu_memory;
+        }
+        return MemoryMib((total.value() * gpu_memory_percent + 99) / 100);
+    }
+    friend bool operator==(const DemandClass&, const DemandClass&) = default;
+};
+
+// The class of one alternative of a demand (index into demand.alternatives; any when it has none).
+DemandClass demand_class(const Demand& demand, std::size_t alternative = 0);
+
+// Interns classes. Indices are dense and never reused.
+class ClassTable {
+  public:
+    ClassIndex intern(const DemandClass& demand_class);
+    const DemandClass& operator[](ClassIndex index) const { return classes_[index.slot()]; }
+    std::size_t size() const { return classes_.size(); }
+
+  private:
+    std::vector<DemandClass> classes_;
+    std::vector<std::uint32_t> buckets_;  // open addressing, index + 1, 0 = free
+    void grow();
+};
+
+}  // namespace tessera
