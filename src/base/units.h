@@ -17,6 +17,7 @@ using Bytes = Amount<struct BytesTag, std::int64_t>;
 using Nanoseconds = Amount<struct NanosecondsTag, std::int64_t>;
 
 inline constexpr MilliGpu kWholeGpu{1000};
+inline constexpr std::int32_t kWholeMemoryPpm = 1'000'000;  // memory asked relative to a device
 inline constexpr std::int64_t kBytesPerMib = std::int64_t{1} << 20;
 
 // Memory asked for is rounded up, memory offered is rounded down: never in the requester's favour.

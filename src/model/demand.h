@@ -27,7 +27,8 @@ struct GpuRequest {
     MilliGpu limit{1000};       // per device, may burst up to this
     MemoryMib memory;           // per device, rounded up
     Bytes memory_bytes;         // as asked, before rounding: a device kind may round otherwise
-    std::int32_t memory_percent = 0;  // of the device, when asked relative; else 0
+    // Of the device, in millionths, when asked relative to its size; else 0 (1% = 10'000).
+    std::int32_t memory_ppm = 0;
     SpareAmounts spare{};
     GroupRule rule = GroupRule::none;
     AttributeIndex rule_attribute;

@@ -66,7 +66,7 @@ DemandClass demand_class(const Demand& demand, std::size_t alternative) {
         result.gpu_milli_total += std::int64_t{request.gpus} * request.milli.value();
         result.milli = std::max(result.milli, request.milli);
         result.gpu_memory = std::max(result.gpu_memory, request.memory);
-        result.gpu_memory_percent = std::max(result.gpu_memory_percent, request.memory_percent);
+        result.gpu_memory_ppm = std::max(result.gpu_memory_ppm, request.memory_ppm);
     }
     return result;
 }

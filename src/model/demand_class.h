@@ -31,7 +31,7 @@ struct DemandClass {
     std::uint16_t gpus = 0;   // devices in all
     MilliGpu milli;           // per device (compound: of the largest request)
     MemoryMib gpu_memory;     // per device
-    std::int32_t gpu_memory_percent = 0;
+    std::int32_t gpu_memory_ppm = 0;
     std::int64_t gpu_milli_total = 0;  // what it counts for in demand: sum over devices
     bool tolerates_no_new = false;
     bool admin_access = false;
@@ -40,12 +40,13 @@ struct DemandClass {
     std::vector<GpuRequest> requests;  // as asked
 
     bool wants_gpu() const { return gpus > 0; }
-    // Per-device memory on a device of this size.
+    // Per-device memory on a device of this size. A relative amount is rounded down: it is what
+    // the requester gets, and n shares of 1/n must fit on one device.
     MemoryMib memory_on(MemoryMib total) const {
-        if (gpu_memory_percent == 0) {
+        if (gpu_memory_ppm == 0) {
             return gpu_memory;
         }
-        return MemoryMib((total.value() * gpu_memory_percent + 99) / 100);
+        return MemoryMib(total.value() * gpu_memory_ppm / kWholeMemoryPpm);
     }
     friend bool operator==(const DemandClass&, const DemandClass&) = default;
 };
