@@ -5,3 +5,7 @@ if(TESSERA_SANITIZE)
                         -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${TESSERA_SANITIZE})
 endif()
+# The fuzz build instruments all of our code for coverage; only the fuzzers link the engine.
+if(TESSERA_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
