@@ -25,6 +25,12 @@ GpuState left_of(const GpuSpec& spec, const Cluster::GpuUse& used, KindIndex kin
     return state;
 }
 
+// 0 for a part of one device, else the number of devices (NodeState::sizes).
+std::size_t size_of(const Placement& placement) {
+    const bool part = placement.grants.size() == 1 && placement.grants.front().milli < kWholeGpu;
+    return part ? 0 : std::min<std::size_t>(placement.grants.size(), kMaxGpusPerNode);
+}
+
 }  // namespace
 
 NodeIndex Cluster::add_node(NodeSpec spec) {
@@ -186,6 +192,10 @@ void Cluster::apply(const Placement& placement, std::uint64_t start, int sign) {
             TESSERA_ASSERT(at != starts.end() && *at == start, "a pod leaves with its own start");
             starts.erase(at);
         }
+        const std::size_t size = size_of(placement);
+        std::uint16_t& pods = used.pods_of_size[size];
+        pods = static_cast<std::uint16_t>(pods + sign);
+        state.sizes = (state.sizes & ~(1U << size)) | (pods > 0 ? 1U << size : 0U);
         state.gpu_pods = static_cast<std::int32_t>(starts.size());
         state.oldest_start = starts.empty() ? kNeverStarted : starts.front();
         summarise(state);
@@ -230,6 +240,9 @@ NodeState Cluster::state_of(NodeIndex node) const {
     state.free_pods = std::max(0, spec.pods - used.pods);
     state.gpu_pods = static_cast<std::int32_t>(used.gpu_pod_starts.size());
     state.oldest_start = used.gpu_pod_starts.empty() ? kNeverStarted : used.gpu_pod_starts.front();
+    for (std::size_t size = 0; size < used.pods_of_size.size(); ++size) {
+        state.sizes |= used.pods_of_size[size] > 0 ? 1U << size : 0U;
+    }
     const NodeShape& shape = shapes_[state.shape.slot()];
     for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
         state.gpus[gpu] =
@@ -247,7 +260,7 @@ bool Cluster::consistent() const {
                     fresh.free_memory_mib == kept.free_memory_mib &&
                     fresh.free_pods == kept.free_pods && fresh.idle_value == kept.idle_value &&
                     fresh.gpu_pods == kept.gpu_pods && fresh.oldest_start == kept.oldest_start &&
-                    fresh.empty_gpus == kept.empty_gpus;
+                    fresh.empty_gpus == kept.empty_gpus && fresh.sizes == kept.sizes;
         for (std::size_t gpu = 0; same && gpu < kept.gpu_count; ++gpu) {
             const GpuState& a = fresh.gpus[gpu];
             const GpuState& b = kept.gpus[gpu];

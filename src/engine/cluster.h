@@ -5,6 +5,7 @@
 // meets a negative.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -65,7 +66,8 @@ class Cluster {
         std::int64_t cpu_milli = 0;
         std::int64_t memory_mib = 0;
         std::int32_t pods = 0;
-        std::vector<std::uint64_t> gpu_pod_starts;  // ascending
+        std::array<std::uint16_t, kMaxGpusPerNode + 1> pods_of_size{};  // see NodeState::sizes
+        std::vector<std::uint64_t> gpu_pod_starts;                      // ascending
     };
 
     KindIndex intern_kind(const DeviceKind& kind);

@@ -40,6 +40,16 @@ std::uint64_t hash_of(const DemandClass& c) {
     return hash.value();
 }
 
+ClassBrief brief_of(const DemandClass& c) {
+    return {.cpu_milli = c.cpu.value(),
+            .memory_mib = c.memory.value(),
+            .gpu_memory_mib = c.gpu_memory.value(),
+            .gpu_memory_ppm = c.gpu_memory_ppm,
+            .milli = c.milli.value(),
+            .gpus = c.gpus,
+            .footprint = c.footprint};
+}
+
 }  // namespace
 
 DemandClass demand_class(const Demand& demand, std::size_t alternative) {
@@ -79,6 +89,7 @@ ClassIndex ClassTable::intern(const DemandClass& demand_class) {
     for (std::size_t at = hash_of(demand_class) & mask;; at = (at + 1) & mask) {
         if (buckets_[at] == 0) {
             classes_.push_back(demand_class);
+            briefs_.push_back(brief_of(demand_class));
             buckets_[at] = static_cast<std::uint32_t>(classes_.size());
             return ClassIndex(static_cast<std::uint32_t>(classes_.size() - 1));
         }

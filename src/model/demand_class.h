@@ -5,6 +5,7 @@
 // (owner, priority, gang, application) is not part of the class.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -51,6 +52,22 @@ struct DemandClass {
     friend bool operator==(const DemandClass&, const DemandClass&) = default;
 };
 
+// The numbers of a class, packed for the loops that score thousands per millisecond.
+struct ClassBrief {
+    std::int64_t cpu_milli = 0;
+    std::int64_t memory_mib = 0;
+    std::int64_t gpu_memory_mib = 0;
+    std::int32_t gpu_memory_ppm = 0;
+    std::int32_t milli = 0;
+    std::uint16_t gpus = 0;
+    Footprint footprint = Footprint::no_gpu;
+
+    std::int64_t memory_on(std::int64_t total_mib) const {
+        return gpu_memory_ppm == 0 ? gpu_memory_mib
+                                       : total_mib * gpu_memory_ppm / kWholeMemoryPpm;
+    }
+};
+
 // The class of one alternative of a demand (index into demand.alternatives; any when it has none).
 DemandClass demand_class(const Demand& demand, std::size_t alternative = 0);
 
@@ -59,10 +76,12 @@ class ClassTable {
   public:
     ClassIndex intern(const DemandClass& demand_class);
     const DemandClass& operator[](ClassIndex index) const { return classes_[index.slot()]; }
+    const ClassBrief& brief(ClassIndex index) const { return briefs_[index.slot()]; }
     std::size_t size() const { return classes_.size(); }
 
   private:
     std::vector<DemandClass> classes_;
+    std::vector<ClassBrief> briefs_;
     std::vector<std::uint32_t> buckets_;  // open addressing, index + 1, 0 = free
     void grow();
 };

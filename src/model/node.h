@@ -43,6 +43,7 @@ struct NodeState {
     std::int32_t free_pods = 0;
     std::int32_t idle_value = 0;  // sum of the devices' values: idle GPU in milli
     std::int32_t gpu_pods = 0;
+    std::uint32_t sizes = 0;  // which pod sizes live here: bit 0 shares, bit j pods of j devices
     ShapeIndex shape;
     std::uint8_t gpu_count = 0;
     std::uint8_t empty_gpus = 0;  // devices without any share, healthy ones only
