@@ -8,7 +8,7 @@
 #   x_property_test.cc  into NAME_property_test (rapidcheck, label "property")
 #   x_fuzz.cc           each into an executable of its own in the fuzz build (libFuzzer)
 # DEPENDS are the layer's allowed edges and PURE forbids I/O, clocks and threads: this file's calls
-# in src/CMakeLists.txt are the one table, and test/layering_test.py checks the includes against it.
+# in src/CMakeLists.txt are the one table, and tests/layering_test.py checks the includes against it.
 # PRIVATE_LINKS are libraries whose headers stay inside the layer's own .cc files.
 option(TESSERA_FUZZ "Build the libFuzzer targets (clang only) instead of programs and tests" OFF)
 set(TESSERA_PROPERTY_PARAMS "seed=20260101" CACHE STRING
