@@ -112,8 +112,8 @@ bool Cluster::over_committed(NodeIndex node, GpuIndex gpu) const {
     bool over = used.milli > kWholeGpu.value() || used.memory_mib > spec.memory.value() ||
                 (spec.slots > 0 && used.shares > spec.slots);
     for (int d = 0; d < kSpareDimensions; ++d) {
-        over = over || used.spare[static_cast<std::size_t>(d)] >
-                           spec.spare[static_cast<std::size_t>(d)];
+        over = over ||
+               used.spare[static_cast<std::size_t>(d)] > spec.spare[static_cast<std::size_t>(d)];
     }
     return over;
 }
@@ -123,7 +123,7 @@ bool Cluster::fits(const Placement& placement) const {
     const NodeUse& used = node_use_[placement.node.slot()];
     if (used.cpu_milli + placement.cpu.value() > spec.cpu.value() ||
         used.memory_mib + placement.memory.value() > spec.memory.value() ||
-        used.pods + 1 > spec.pods) {
+        used.pods + placement.pods > spec.pods) {
         return false;
     }
     if (placement.admin_access) {
@@ -167,7 +167,7 @@ void Cluster::apply(const Placement& placement, std::uint64_t start, int sign) {
     const NodeSpec& spec = specs_[placement.node.slot()];
     used.cpu_milli += sign * placement.cpu.value();
     used.memory_mib += sign * placement.memory.value();
-    used.pods += sign;
+    used.pods += sign * placement.pods;
     TESSERA_ASSERT(used.cpu_milli >= 0 && used.memory_mib >= 0 && used.pods >= 0,
                    "a node gives back no more than it lent");
     if (!placement.grants.empty() && !placement.admin_access) {

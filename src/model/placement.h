@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/inline_vector.h"
 #include "base/units.h"
 #include "model/gpu.h"
 #include "model/ids.h"
@@ -21,13 +21,16 @@ struct DeviceGrant {
     friend bool operator==(const DeviceGrant&, const DeviceGrant&) = default;
 };
 
+using Grants = InlineVector<DeviceGrant, 2>;  // one or two devices: no allocation
+
 struct Placement {
     NodeIndex node;
     MilliCpu cpu;
     MemoryMib memory;
-    std::uint8_t alternative = 0;      // which of the demand's alternatives was served
-    bool admin_access = false;         // grants are use without a share: they occupy nothing
-    std::vector<DeviceGrant> grants;   // by request, then device
+    std::uint8_t pods = 1;         // of the node's pod count; a device claim takes none
+    std::uint8_t alternative = 0;  // which of the demand's alternatives was served
+    bool admin_access = false;     // grants are use without a share: they occupy nothing
+    Grants grants;                 // by request, then device
 
     friend bool operator==(const Placement&, const Placement&) = default;
 };
