@@ -49,6 +49,9 @@ struct DemandClass {
         }
         return MemoryMib(total.value() * gpu_memory_ppm / kWholeMemoryPpm);
     }
+    bool allows(ModelIndex model) const {
+        return models.empty() || std::find(models.begin(), models.end(), model) != models.end();
+    }
     friend bool operator==(const DemandClass&, const DemandClass&) = default;
 };
 

@@ -1,0 +1,63 @@
+#include "policy/devices.h"
+
+#include <bit>
+
+namespace tessera {
+
+bool may_use(const DemandClass& demand_class, const DeviceKind& kind) {
+    const bool healthy = kind.health == Health::ok ||
+                         (kind.health == Health::no_new && demand_class.tolerates_no_new);
+    return healthy && kind.mode == AllocatorMode::annotation && demand_class.allows(kind.model) &&
+           demand_class.memory_on(kind.memory) <= kind.memory;
+}
+
+DeviceMask fitting_devices(const NodeState& node, const DemandClass& demand_class,
+                           const Catalog& catalog) {
+    DeviceMask mask = 0;
+    const bool alone = demand_class.footprint == Footprint::whole;
+    for (int gpu = 0; gpu < node.gpu_count; ++gpu) {
+        const GpuState& device = node.gpus[static_cast<std::size_t>(gpu)];
+        const DeviceKind& kind = catalog.kinds[device.kind.slot()];
+        const bool room =
+            alone ? device.empty()
+                  : device.idle_milli >= demand_class.milli.value() &&
+                        device.free_memory_mib >= demand_class.memory_on(kind.memory).value();
+        if (room && may_use(demand_class, kind)) {
+            mask |= DeviceMask{1} << gpu;
+        }
+    }
+    return mask;
+}
+
+int tightest_device(const NodeState& node, DeviceMask mask) {
+    int best = -1;
+    for (; mask != 0; mask &= mask - 1) {
+        const int gpu = std::countr_zero(mask);
+        if (best < 0 || node.gpus[static_cast<std::size_t>(gpu)].value <
+                            node.gpus[static_cast<std::size_t>(best)].value) {
+            best = gpu;
+        }
+    }
+    return best;
+}
+
+int emptiest_device(const NodeState& node, DeviceMask mask) {
+    int best = -1;
+    for (; mask != 0; mask &= mask - 1) {
+        const int gpu = std::countr_zero(mask);
+        if (best < 0 || node.gpus[static_cast<std::size_t>(gpu)].value >
+                            node.gpus[static_cast<std::size_t>(best)].value) {
+            best = gpu;
+        }
+    }
+    return best;
+}
+
+int nth_device(DeviceMask mask, int i) {
+    for (; i > 0; --i) {
+        mask &= mask - 1;
+    }
+    return std::countr_zero(mask);
+}
+
+}  // namespace tessera

@@ -1,0 +1,59 @@
+// Scorer: one epoch of a policy, immutable and pure.
+//
+// A scorer turns (node state, class) into a key; the engine keeps the keys and reads the best.
+// Because a key depends on nothing else, a change of one node refreshes that node's keys only.
+// A policy author writes a scorer (or, more often, terms for one) and never meets the index.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "model/demand_class.h"
+#include "model/ids.h"
+#include "model/node.h"
+#include "model/topology.h"
+
+namespace tessera {
+
+// Larger is better; equal keys go to the node added first. 0 means "does not fit" and is never
+// given to a node that does.
+using Key = std::uint64_t;
+
+// One part of a score, in the policy's own unit, for people.
+struct TermValue {
+    std::string_view name;
+    double value = 0;
+};
+
+// The devices for each request of a class, request by request.
+using DeviceList = std::vector<GpuIndex>;
+
+// How the engine picks among the nodes that fit.
+enum class Selection : std::uint8_t {
+    best,     // largest key, first node on ties
+    uniform,  // any, by the engine's seeded draw
+};
+
+class Scorer {
+  public:
+    virtual ~Scorer() = default;
+
+    virtual Selection selection() const { return Selection::best; }
+
+    // Keys of `classes`, all of which fit on `node`.
+    virtual void score(const NodeState& node, std::span<const ClassIndex> classes,
+                       std::span<Key> keys) const = 0;
+
+    // Which devices the class takes on `node`, where it fits. `draw` is a random number of this
+    // decision, for policies that choose by lot.
+    virtual void choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,
+                        std::uint64_t draw, DeviceList& devices) const = 0;
+
+    // The parts of the score, for explain. They sum to what the key was made from.
+    virtual std::vector<TermValue> explain(const NodeState& node,
+                                           ClassIndex demand_class) const = 0;
+};
+
+}  // namespace tessera
