@@ -1,29 +1,18 @@
 #include "engine/cluster.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/hash.h"
 
 namespace tessera {
 namespace {
 
 bool usable(const DeviceKind& kind) { return kind.health == Health::ok; }
 
-// What is left of a device; one without a free slot has nothing left, whatever its memory.
-GpuState left_of(const GpuSpec& spec, const Cluster::GpuUse& used, KindIndex kind) {
-    const bool full = spec.slots > 0 && used.shares >= spec.slots;
-    const std::int32_t idle = full ? 0 : std::max(0, kWholeGpu.value() - used.milli);
-    const std::int64_t memory =
-        full ? 0 : std::max<std::int64_t>(0, spec.memory.value() - used.memory_mib);
-    GpuState state;
-    state.idle_milli = static_cast<std::int16_t>(idle);
-    state.free_memory_mib = static_cast<std::int32_t>(memory);
-    state.shares = static_cast<std::uint16_t>(used.shares);
-    state.value = device_value(idle, memory, spec.memory.value());
-    state.kind = kind;
-    return state;
-}
+bool within(std::int64_t value, std::int64_t most) { return value >= 0 && value <= most; }
 
 // 0 for a part of one device, else the number of devices (NodeState::sizes).
 std::size_t size_of(const Placement& placement) {
@@ -31,7 +20,55 @@ std::size_t size_of(const Placement& placement) {
     return part ? 0 : std::min<std::size_t>(placement.grants.size(), kMaxGpusPerNode);
 }
 
+bool holds_devices(const Placement& placement) {
+    return !placement.grants.empty() && !placement.admin_access;
+}
+
+DeviceKind kind_of(const GpuSpec& gpu) { return {gpu.model, gpu.memory, gpu.health, gpu.mode}; }
+
 }  // namespace
+
+Cluster::Cluster(ClusterOptions options) : options_(options) {
+    TESSERA_ASSERT(options.milli_per_gpu >= kWholeGpu && options.milli_per_gpu <= kMaxMilliPerGpu,
+                   "the over-commit factor is checked where it is read");
+}
+
+Expected<void> Cluster::check(const NodeSpec& spec) const {
+    if (spec.gpus.size() > kMaxGpusPerNode) {
+        return fail(ErrorKind::invalid, "node \"{}\": {} GPUs, at most {} are supported", spec.name,
+                    spec.gpus.size(), kMaxGpusPerNode);
+    }
+    if (!within(spec.cpu.value(), kMaxAmount) || !within(spec.memory.value(), kMaxAmount) ||
+        spec.pods < 0) {
+        return fail(ErrorKind::invalid,
+                    "node \"{}\": {} milli-cores, {} MiB and {} pods are no capacity", spec.name,
+                    spec.cpu.value(), spec.memory.value(), spec.pods);
+    }
+    if (!spec.links.empty() && static_cast<std::size_t>(spec.links.gpus()) != spec.gpus.size()) {
+        return fail(ErrorKind::invalid, "node \"{}\": links of {} GPUs given, the node has {}",
+                    spec.name, spec.links.gpus(), spec.gpus.size());
+    }
+    std::size_t new_kinds = 0;
+    for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+        const GpuSpec& device = spec.gpus[gpu];
+        bool good = within(device.memory.value(), kMaxGpuMemoryMib);
+        for (std::int64_t amount : device.spare) {
+            good = good && within(amount, kMaxAmount);
+        }
+        if (!good) {
+            return fail(ErrorKind::invalid,
+                        "node \"{}\": GPU {} has {} MiB, 0 to {} are accepted (other capacities 0 "
+                        "to {})",
+                        spec.name, gpu, device.memory.value(), kMaxGpuMemoryMib, kMaxAmount);
+        }
+        new_kinds += kind_of_.contains(kind_of(device)) ? 0 : 1;
+    }
+    if (kinds_.size() + new_kinds > std::numeric_limits<KindIndex::rep>::max()) {
+        return fail(ErrorKind::conflict, "node \"{}\": more than {} unlike kinds of GPU", spec.name,
+                    std::numeric_limits<KindIndex::rep>::max());
+    }
+    return {};
+}
 
 NodeIndex Cluster::add_node(NodeSpec spec) {
     const NodeIndex node(static_cast<std::uint32_t>(states_.size()));
@@ -39,39 +76,41 @@ NodeIndex Cluster::add_node(NodeSpec spec) {
     specs_.emplace_back();
     node_use_.emplace_back();
     first_gpu_.push_back(static_cast<std::uint32_t>(gpu_use_.size()));
-    gpu_use_.resize(gpu_use_.size() + spec.gpus.size());
     adopt(node, std::move(spec));
     return node;
 }
 
 void Cluster::update_node(NodeIndex node, NodeSpec spec) {
     forget_capacity(node);
-    const std::size_t before = specs_[node.slot()].gpus.size();
-    if (spec.gpus.size() > before) {
-        // The devices move to the end of the array; what they hold moves with them.
-        const std::size_t from = first_gpu_[node.slot()];
-        first_gpu_[node.slot()] = static_cast<std::uint32_t>(gpu_use_.size());
-        gpu_use_.resize(gpu_use_.size() + spec.gpus.size());
-        for (std::size_t gpu = 0; gpu < before; ++gpu) {
-            gpu_use_[first_gpu_[node.slot()] + gpu] = std::exchange(gpu_use_[from + gpu], {});
-        }
-    }
     adopt(node, std::move(spec));
 }
 
+void Cluster::remove_node(NodeIndex node) {
+    NodeSpec gone;
+    gone.name = specs_[node.slot()].name;
+    gone.pods = 0;
+    gone.schedulable = false;
+    forget_capacity(node);
+    adopt(node, std::move(gone));
+    node_use_[node.slot()].present = false;
+    refresh(node);
+}
+
 void Cluster::adopt(NodeIndex node, NodeSpec spec) {
-    TESSERA_ASSERT(spec.gpus.size() <= kMaxGpusPerNode, "the edge limits GPUs per node");
+    TESSERA_ASSERT(check(spec).has_value(), "a node is checked before it is taken in");
     NodeShape shape{.cpu = spec.cpu, .memory = spec.memory, .kinds = {}};
     for (const GpuSpec& gpu : spec.gpus) {
-        shape.kinds.push_back(intern_kind({gpu.model, gpu.memory, gpu.health, gpu.mode}));
+        shape.kinds.push_back(intern_kind(kind_of(gpu)));
     }
     gpu_count_ += static_cast<std::int64_t>(spec.gpus.size());
     cpu_capacity_ += spec.cpu;
     memory_capacity_ += spec.memory;
+    reserve_gpus(node, spec.gpus.size());
     NodeState& state = states_[node.slot()];
-    state.shape = intern_shape(shape);
+    state.shape = intern_shape(std::move(shape));
     ++shape_nodes_[state.shape.slot()];
     specs_[node.slot()] = std::move(spec);
+    node_use_[node.slot()].present = true;
     refresh(node);
 }
 
@@ -83,83 +122,198 @@ void Cluster::forget_capacity(NodeIndex node) {
     --shape_nodes_[states_[node.slot()].shape.slot()];
 }
 
+// The devices' use moves to the end of the array when a node gets more of them. A node has at most
+// kMaxGpusPerNode, so it moves a few times in its life, and the holes are not worth filling.
+void Cluster::reserve_gpus(NodeIndex node, std::size_t count) {
+    NodeUse& used = node_use_[node.slot()];
+    if (count <= used.gpu_slots) {
+        return;
+    }
+    const std::size_t from = first_gpu_[node.slot()];
+    const std::size_t to = gpu_use_.size();
+    gpu_use_.resize(to + count);
+    for (std::size_t gpu = 0; gpu < used.gpu_slots; ++gpu) {
+        gpu_use_[to + gpu] = std::exchange(gpu_use_[from + gpu], {});
+    }
+    first_gpu_[node.slot()] = static_cast<std::uint32_t>(to);
+    used.gpu_slots = static_cast<std::uint16_t>(count);
+}
+
 KindIndex Cluster::intern_kind(const DeviceKind& kind) {
-    auto found = std::find(kinds_.begin(), kinds_.end(), kind);
-    if (found == kinds_.end()) {
+    const auto [found, added] =
+        kind_of_.try_emplace(kind, static_cast<std::uint16_t>(kinds_.size()));
+    if (added) {
         kinds_.push_back(kind);
-        found = kinds_.end() - 1;
     }
-    return KindIndex(static_cast<std::uint16_t>(found - kinds_.begin()));
+    return found->second;
 }
 
-ShapeIndex Cluster::intern_shape(const NodeShape& shape) {
-    auto found = std::find(shapes_.begin(), shapes_.end(), shape);
-    if (found == shapes_.end()) {
-        shapes_.push_back(shape);
-        shape_nodes_.push_back(0);
-        found = shapes_.end() - 1;
+std::size_t Cluster::KindHash::operator()(const DeviceKind& kind) const {
+    Hash hash;
+    hash.add(kind.model.value());
+    hash.add(static_cast<std::uint64_t>(kind.memory.value()));
+    hash.add(static_cast<std::uint64_t>(kind.health) << 8 | static_cast<std::uint64_t>(kind.mode));
+    return hash.value();
+}
+
+std::size_t Cluster::ShapeHash::operator()(const NodeShape& shape) const {
+    Hash hash;
+    hash.add(static_cast<std::uint64_t>(shape.cpu.value()));
+    hash.add(static_cast<std::uint64_t>(shape.memory.value()));
+    for (KindIndex kind : shape.kinds) {
+        hash.add(kind.value());
     }
-    return ShapeIndex(static_cast<std::uint16_t>(found - shapes_.begin()));
+    return hash.value();
 }
 
-const Cluster::GpuUse& Cluster::use(NodeIndex node, GpuIndex gpu) const {
-    return gpu_use_[gpu_slot(node, gpu)];
+ShapeIndex Cluster::intern_shape(NodeShape shape) {
+    if (auto found = shape_of_.find(shape); found != shape_of_.end()) {
+        return found->second;
+    }
+    const ShapeIndex index(static_cast<std::uint32_t>(shapes_.size()));
+    shapes_.push_back(shape);
+    shape_nodes_.push_back(0);
+    shape_of_.emplace(std::move(shape), index);
+    return index;
 }
 
-bool Cluster::over_committed(NodeIndex node, GpuIndex gpu) const {
-    const GpuUse& used = use(node, gpu);
-    const GpuSpec& spec = specs_[node.slot()].gpus[gpu.slot()];
-    bool over = used.milli > kWholeGpu.value() || used.memory_mib > spec.memory.value() ||
-                (spec.slots > 0 && used.shares > spec.slots);
-    for (int d = 0; d < kSpareDimensions; ++d) {
-        over = over ||
-               used.spare[static_cast<std::size_t>(d)] > spec.spare[static_cast<std::size_t>(d)];
+void Cluster::GpuUse::add(const DeviceGrant& grant, int sign) {
+    memory_mib += sign * grant.memory.value();
+    milli += sign * grant.milli.value();
+    shares += sign;
+    exclusive += grant.milli >= kWholeGpu ? sign : 0;
+    for (std::size_t d = 0; d < kSpareDimensions; ++d) {
+        spare[d] += sign * grant.spare[d];
+    }
+}
+
+Cluster::GpuUse Cluster::use(NodeIndex node, GpuIndex gpu) const {
+    const bool known = gpu.slot() < node_use_[node.slot()].gpu_slots;
+    return known ? gpu_use_[first_gpu_[node.slot()] + gpu.slot()] : GpuUse{};
+}
+
+bool Cluster::exceeds(const GpuUse& used, NodeIndex node, std::size_t gpu) const {
+    const NodeSpec& spec = specs_[node.slot()];
+    if (gpu >= spec.gpus.size()) {
+        return used.shares > 0;
+    }
+    const GpuSpec& device = spec.gpus[gpu];
+    bool over =
+        used.milli > options_.milli_per_gpu.value() || used.memory_mib > device.memory.value() ||
+        (device.slots > 0 && used.shares > device.slots) || (used.exclusive > 0 && used.shares > 1);
+    for (std::size_t d = 0; d < kSpareDimensions; ++d) {
+        over = over || used.spare[d] > device.spare[d];
     }
     return over;
 }
 
+bool Cluster::exceeds(const NodeUse& used, NodeIndex node) const {
+    const NodeSpec& spec = specs_[node.slot()];
+    return used.cpu_milli > spec.cpu.value() || used.memory_mib > spec.memory.value() ||
+           used.pods > spec.pods;
+}
+
+// What is not asked for cannot be short: a foreigner who took too much of one resource does not
+// keep us from the others. This is the rule of "asked <= free" with free clamped at zero.
+bool Cluster::room(const GpuUse& used, const GpuUse& asked, const GpuSpec& device) const {
+    const auto short_of = [](std::int64_t in_use, std::int64_t more, std::int64_t capacity) {
+        return more > 0 && in_use + more > capacity;
+    };
+    bool fits = !short_of(used.milli, asked.milli, options_.milli_per_gpu.value()) &&
+                !short_of(used.memory_mib, asked.memory_mib, device.memory.value()) &&
+                (device.slots == 0 || used.shares + asked.shares <= device.slots) &&
+                (used.exclusive + asked.exclusive == 0 || used.shares + asked.shares == 1);
+    for (std::size_t d = 0; d < kSpareDimensions; ++d) {
+        fits = fits && !short_of(used.spare[d], asked.spare[d], device.spare[d]);
+    }
+    return fits;
+}
+
 bool Cluster::fits(const Placement& placement) const {
-    const NodeSpec& spec = specs_[placement.node.slot()];
-    const NodeUse& used = node_use_[placement.node.slot()];
-    if (used.cpu_milli + placement.cpu.value() > spec.cpu.value() ||
-        used.memory_mib + placement.memory.value() > spec.memory.value() ||
-        used.pods + placement.pods > spec.pods) {
+    const NodeIndex node = placement.node;
+    const NodeSpec& spec = specs_[node.slot()];
+    const NodeState& left = states_[node.slot()];
+    if (placement.cpu.value() > left.free_cpu_milli ||
+        placement.memory.value() > left.free_memory_mib || placement.pods > left.free_pods) {
         return false;
     }
-    if (placement.admin_access) {
-        return true;
-    }
     // Several grants may name one device: they are summed before they are compared.
+    std::uint32_t seen = 0;
     for (const DeviceGrant& grant : placement.grants) {
-        if (grant.gpu.slot() >= spec.gpus.size()) {
+        const std::size_t gpu = grant.gpu.slot();
+        if (gpu >= spec.gpus.size()) {
             return false;
         }
-        const GpuSpec& gpu = spec.gpus[grant.gpu.slot()];
-        GpuUse sum = use(placement.node, grant.gpu);
-        for (const DeviceGrant& other : placement.grants) {
-            if (other.gpu == grant.gpu) {
-                sum.milli += other.milli.value();
-                sum.memory_mib += other.memory.value();
-                ++sum.shares;
-                for (std::size_t d = 0; d < kSpareDimensions; ++d) {
-                    sum.spare[d] += other.spare[d];
-                }
+        if (placement.admin_access || (seen >> gpu & 1U) != 0) {
+            continue;
+        }
+        seen |= 1U << gpu;
+        GpuUse asked;
+        for (const DeviceGrant* other = &grant; other != placement.grants.end(); ++other) {
+            if (other->gpu == grant.gpu) {
+                asked.add(*other, 1);
             }
         }
-        bool over = sum.milli > kWholeGpu.value() || sum.memory_mib > gpu.memory.value() ||
-                    (gpu.slots > 0 && sum.shares > gpu.slots);
-        for (std::size_t d = 0; d < kSpareDimensions; ++d) {
-            over = over || sum.spare[d] > gpu.spare[d];
-        }
-        if (over) {
+        if (!room(gpu_use_[first_gpu_[node.slot()] + gpu], asked, spec.gpus[gpu])) {
             return false;
         }
     }
     return true;
 }
 
-void Cluster::take(const Placement& placement, std::uint64_t start) { apply(placement, start, 1); }
-void Cluster::give(const Placement& placement, std::uint64_t start) { apply(placement, start, -1); }
+std::string Cluster::misfit(const Placement& placement) const {
+    const NodeIndex node = placement.node;
+    const NodeSpec& spec = specs_[node.slot()];
+    const NodeState& left = states_[node.slot()];
+    if (placement.cpu.value() > left.free_cpu_milli ||
+        placement.memory.value() > left.free_memory_mib || placement.pods > left.free_pods) {
+        return fmt::format(
+            "node \"{}\" has {} milli-cores, {} MiB and {} pods free, asked are {}, {} and {}",
+            spec.name, left.free_cpu_milli, left.free_memory_mib, left.free_pods,
+            placement.cpu.value(), placement.memory.value(), placement.pods);
+    }
+    std::array<GpuUse, kMaxGpusPerNode> asked{};
+    for (const DeviceGrant& grant : placement.grants) {
+        if (grant.gpu.slot() >= spec.gpus.size()) {
+            return fmt::format("node \"{}\" has {} GPUs, asked is GPU {}", spec.name,
+                               spec.gpus.size(), grant.gpu.value());
+        }
+        if (!placement.admin_access) {
+            asked[grant.gpu.slot()].add(grant, 1);
+        }
+    }
+    for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+        if (std::string reason = gpu_shortage(asked[gpu], node, gpu); !reason.empty()) {
+            return reason;
+        }
+    }
+    return {};
+}
+
+std::string Cluster::gpu_shortage(const GpuUse& asked, NodeIndex node, std::size_t gpu) const {
+    const GpuSpec& device = specs_[node.slot()].gpus[gpu];
+    const GpuUse& used = gpu_use_[first_gpu_[node.slot()] + gpu];
+    if (asked.shares == 0 || room(used, asked, device)) {
+        return {};
+    }
+    const std::string& name = specs_[node.slot()].name;
+    if (used.exclusive + asked.exclusive > 0 && used.shares + asked.shares > 1) {
+        return fmt::format(
+            "GPU {} of node \"{}\" would be whole for one owner and shared: {} "
+            "shares there, {} asked",
+            gpu, name, used.shares, asked.shares);
+    }
+    if (device.slots > 0 && used.shares + asked.shares > device.slots) {
+        return fmt::format("GPU {} of node \"{}\" has {} of {} slots in use, {} asked", gpu, name,
+                           used.shares, device.slots, asked.shares);
+    }
+    return fmt::format(
+        "GPU {} of node \"{}\" has {} of {} milli and {} of {} MiB in use, asked are {} and {} "
+        "(other capacities in use: {}, {}, {}; asked: {}, {}, {})",
+        gpu, name, used.milli, options_.milli_per_gpu.value(), used.memory_mib,
+        device.memory.value(), asked.milli, asked.memory_mib, used.spare[0], used.spare[1],
+        used.spare[2], asked.spare[0], asked.spare[1], asked.spare[2]);
+}
 
 void Cluster::apply(const Placement& placement, std::uint64_t start, int sign) {
     NodeUse& used = node_use_[placement.node.slot()];
@@ -170,48 +324,110 @@ void Cluster::apply(const Placement& placement, std::uint64_t start, int sign) {
     used.pods += sign * placement.pods;
     TESSERA_ASSERT(used.cpu_milli >= 0 && used.memory_mib >= 0 && used.pods >= 0,
                    "a node gives back no more than it lent");
-    if (!placement.grants.empty() && !placement.admin_access) {
-        for (const DeviceGrant& grant : placement.grants) {
-            GpuUse& gpu = gpu_use_[gpu_slot(placement.node, grant.gpu)];
-            gpu.milli += sign * grant.milli.value();
-            gpu.memory_mib += sign * grant.memory.value();
-            gpu.shares += sign;
-            for (std::size_t d = 0; d < kSpareDimensions; ++d) {
-                gpu.spare[d] += sign * grant.spare[d];
-            }
-            TESSERA_ASSERT(gpu.milli >= 0 && gpu.memory_mib >= 0 && gpu.shares >= 0,
-                           "a device gives back no more than it lent");
-            gpu_milli_used_ += sign * grant.milli.value();
-            refresh_gpu(placement.node, grant.gpu.slot());
-        }
-        auto& starts = used.gpu_pod_starts;
-        const auto at = std::lower_bound(starts.begin(), starts.end(), start);
-        if (sign > 0) {
-            starts.insert(at, start);
-        } else {
-            TESSERA_ASSERT(at != starts.end() && *at == start, "a pod leaves with its own start");
-            starts.erase(at);
-        }
-        const std::size_t size = size_of(placement);
-        std::uint16_t& pods = used.pods_of_size[size];
-        pods = static_cast<std::uint16_t>(pods + sign);
-        state.sizes = (state.sizes & ~(1U << size)) | (pods > 0 ? 1U << size : 0U);
-        state.gpu_pods = static_cast<std::int32_t>(starts.size());
-        state.oldest_start = starts.empty() ? kNeverStarted : starts.front();
-        summarise(state);
-    }
     state.free_cpu_milli = std::max<std::int64_t>(0, spec.cpu.value() - used.cpu_milli);
     state.free_memory_mib = std::max<std::int64_t>(0, spec.memory.value() - used.memory_mib);
     state.free_pods = std::max(0, spec.pods - used.pods);
+    mark_node(placement.node);
+    if (holds_devices(placement)) {
+        apply_grants(placement, sign);
+        apply_start(placement, start, sign);
+    }
 }
 
-void Cluster::refresh(NodeIndex node) { states_[node.slot()] = state_of(node); }
+void Cluster::apply_grants(const Placement& placement, int sign) {
+    const NodeIndex node = placement.node;
+    for (const DeviceGrant& grant : placement.grants) {
+        const std::size_t gpu = grant.gpu.slot();
+        TESSERA_ASSERT(gpu < kMaxGpusPerNode, "a device's number is checked before it is used");
+        reserve_gpus(node, gpu + 1);
+        GpuUse& use = gpu_use_[first_gpu_[node.slot()] + gpu];
+        use.add(grant, sign);
+        TESSERA_ASSERT(use.milli >= 0 && use.memory_mib >= 0 && use.shares >= 0,
+                       "a device gives back no more than it lent");
+        gpu_milli_used_ += sign * grant.milli.value();
+        refresh_gpu(node, gpu);
+        mark_gpu(node, gpu);
+    }
+}
+
+void Cluster::apply_start(const Placement& placement, std::uint64_t start, int sign) {
+    NodeUse& used = node_use_[placement.node.slot()];
+    NodeState& state = states_[placement.node.slot()];
+    auto& starts = used.gpu_pod_starts;
+    const auto at = std::lower_bound(starts.begin(), starts.end(), start);
+    if (sign > 0) {
+        starts.insert(at, start);
+    } else {
+        TESSERA_ASSERT(at != starts.end() && *at == start, "a pod leaves with its own start");
+        starts.erase(at);
+    }
+    const std::size_t size = size_of(placement);
+    std::int32_t& pods = used.pods_of_size[size];
+    pods += sign;
+    state.sizes = (state.sizes & ~(1U << size)) | (pods > 0 ? 1U << size : 0U);
+    state.gpu_pods = static_cast<std::int32_t>(starts.size());
+    state.oldest_start = starts.empty() ? kNeverStarted : starts.front();
+}
+
+void Cluster::refresh(NodeIndex node) {
+    states_[node.slot()] = state_of(node);
+    for (std::size_t gpu = 0; gpu < node_use_[node.slot()].gpu_slots; ++gpu) {
+        mark_gpu(node, gpu);
+    }
+    mark_node(node);
+}
+
+// What is left of a device; one without a free slot has nothing left, whatever its memory, nor has
+// one that is a single owner's. Over-commitment never shows as more than a whole device.
+GpuState Cluster::left_of(const GpuSpec& spec, const GpuUse& used, KindIndex kind) const {
+    const bool full = used.exclusive > 0 || (spec.slots > 0 && used.shares >= spec.slots);
+    const std::int64_t idle = std::clamp<std::int64_t>(options_.milli_per_gpu.value() - used.milli,
+                                                       0, full ? 0 : kWholeGpu.value());
+    const std::int64_t memory =
+        full ? 0 : std::max<std::int64_t>(0, spec.memory.value() - used.memory_mib);
+    GpuState state;
+    state.idle_milli = static_cast<std::int16_t>(idle);
+    state.free_memory_mib = static_cast<std::int32_t>(memory);
+    state.shares = static_cast<std::uint16_t>(
+        std::min<std::int32_t>(used.shares, std::numeric_limits<std::uint16_t>::max()));
+    state.value = device_value(static_cast<std::int32_t>(idle), memory, spec.memory.value());
+    state.kind = kind;
+    return state;
+}
 
 void Cluster::refresh_gpu(NodeIndex node, std::size_t gpu) {
-    const GpuSpec& spec = specs_[node.slot()].gpus[gpu];
-    const GpuUse& used = gpu_use_[first_gpu_[node.slot()] + gpu];
-    GpuState& state = states_[node.slot()].gpus[gpu];
-    state = left_of(spec, used, state.kind);
+    const NodeSpec& spec = specs_[node.slot()];
+    if (gpu >= spec.gpus.size()) {
+        return;  // held on a device that the node lost, or never had
+    }
+    NodeState& state = states_[node.slot()];
+    GpuState& device = state.gpus[gpu];
+    const GpuState before = device;
+    device = left_of(spec.gpus[gpu], gpu_use_[first_gpu_[node.slot()] + gpu], before.kind);
+    if (usable(kinds_[device.kind.slot()])) {
+        state.idle_value += device.value - before.value;
+        const int emptied = (device.empty() ? 1 : 0) - (before.empty() ? 1 : 0);
+        state.empty_gpus = static_cast<std::uint8_t>(state.empty_gpus + emptied);
+    }
+}
+
+void Cluster::mark_gpu(NodeIndex node, std::size_t gpu) {
+    NodeUse& used = node_use_[node.slot()];
+    const bool over = used.present && exceeds(gpu_use_[first_gpu_[node.slot()] + gpu], node, gpu);
+    const bool before = (used.over_gpus >> gpu & 1U) != 0;
+    if (over != before) {
+        used.over_gpus = static_cast<std::uint16_t>(used.over_gpus ^ (1U << gpu));
+        over_gpus_ += over ? 1 : -1;
+    }
+}
+
+void Cluster::mark_node(NodeIndex node) {
+    NodeUse& used = node_use_[node.slot()];
+    const bool over = used.present && exceeds(used, node);
+    if (over != used.over_node) {
+        used.over_node = over;
+        over_nodes_ += over ? 1 : -1;
+    }
 }
 
 void Cluster::summarise(NodeState& state) const {
@@ -252,37 +468,65 @@ NodeState Cluster::state_of(NodeIndex node) const {
     return state;
 }
 
+bool Cluster::states_agree(NodeIndex node) const {
+    const NodeState fresh = state_of(node);
+    const NodeState& kept = states_[node.slot()];
+    bool same = fresh.free_cpu_milli == kept.free_cpu_milli &&
+                fresh.free_memory_mib == kept.free_memory_mib &&
+                fresh.free_pods == kept.free_pods && fresh.idle_value == kept.idle_value &&
+                fresh.gpu_pods == kept.gpu_pods && fresh.oldest_start == kept.oldest_start &&
+                fresh.empty_gpus == kept.empty_gpus && fresh.sizes == kept.sizes &&
+                fresh.gpu_count == kept.gpu_count && fresh.schedulable == kept.schedulable;
+    for (std::size_t gpu = 0; same && gpu < kept.gpu_count; ++gpu) {
+        const GpuState& a = fresh.gpus[gpu];
+        const GpuState& b = kept.gpus[gpu];
+        same = a.idle_milli == b.idle_milli && a.free_memory_mib == b.free_memory_mib &&
+               a.value == b.value && a.shares == b.shares && a.kind == b.kind;
+    }
+    return same;
+}
+
 bool Cluster::consistent() const {
+    std::int64_t over_gpus = 0;
+    std::int64_t over_nodes = 0;
+    std::int64_t milli = 0;
     for (std::uint32_t n = 0; n < states_.size(); ++n) {
-        const NodeState fresh = state_of(NodeIndex(n));
-        const NodeState& kept = states_[n];
-        bool same = fresh.free_cpu_milli == kept.free_cpu_milli &&
-                    fresh.free_memory_mib == kept.free_memory_mib &&
-                    fresh.free_pods == kept.free_pods && fresh.idle_value == kept.idle_value &&
-                    fresh.gpu_pods == kept.gpu_pods && fresh.oldest_start == kept.oldest_start &&
-                    fresh.empty_gpus == kept.empty_gpus && fresh.sizes == kept.sizes;
-        for (std::size_t gpu = 0; same && gpu < kept.gpu_count; ++gpu) {
-            const GpuState& a = fresh.gpus[gpu];
-            const GpuState& b = kept.gpus[gpu];
-            same = a.idle_milli == b.idle_milli && a.free_memory_mib == b.free_memory_mib &&
-                   a.value == b.value && a.shares == b.shares && a.kind == b.kind;
-        }
-        if (!same) {
+        const NodeIndex node(n);
+        const NodeUse& used = node_use_[n];
+        if (!states_agree(node)) {
             return false;
         }
+        for (std::size_t gpu = 0; gpu < used.gpu_slots; ++gpu) {
+            const GpuUse& use = gpu_use_[first_gpu_[n] + gpu];
+            milli += use.milli;
+            const bool over = used.present && exceeds(use, node, gpu);
+            over_gpus += over ? 1 : 0;
+            if (over != ((used.over_gpus >> gpu & 1U) != 0)) {
+                return false;
+            }
+        }
+        over_nodes += used.present && exceeds(used, node) ? 1 : 0;
     }
-    return true;
+    return over_gpus == over_gpus_ && over_nodes == over_nodes_ && milli == gpu_milli_used_;
 }
 
 std::size_t Cluster::memory_bytes() const {
-    std::size_t bytes = states_.capacity() * sizeof(NodeState) +
-                        node_use_.capacity() * sizeof(NodeUse) +
-                        gpu_use_.capacity() * sizeof(GpuUse) + first_gpu_.capacity() * 4;
+    std::size_t bytes =
+        states_.capacity() * sizeof(NodeState) + node_use_.capacity() * sizeof(NodeUse) +
+        gpu_use_.capacity() * sizeof(GpuUse) + first_gpu_.capacity() * sizeof(std::uint32_t) +
+        specs_.capacity() * sizeof(NodeSpec) + 2 * kinds_.capacity() * sizeof(DeviceKind);
     for (const NodeUse& use : node_use_) {
         bytes += use.gpu_pod_starts.capacity() * sizeof(std::uint64_t);
     }
     for (const NodeSpec& spec : specs_) {
-        bytes += sizeof(NodeSpec) + spec.gpus.capacity() * sizeof(GpuSpec);
+        bytes += spec.gpus.capacity() * sizeof(GpuSpec) + spec.name.capacity();
+        bytes += static_cast<std::size_t>(spec.links.gpus() * spec.links.gpus()) * sizeof(Link);
+        for (const GpuSpec& gpu : spec.gpus) {
+            bytes += gpu.uuid.capacity();
+        }
+    }
+    for (const NodeShape& shape : shapes_) {  // held twice: by index and by content
+        bytes += 2 * (sizeof(NodeShape) + shape.kinds.capacity() * sizeof(KindIndex));
     }
     return bytes;
 }

@@ -1,15 +1,19 @@
 // The cluster as the engine sees it: capacities, and what is left of each node and device.
 //
 // Only the ledger takes and gives (ledger.h); everyone else reads. Use is kept exactly, also when
-// foreigners took more than a device has; what is free is clamped at zero, so that no reader ever
-// meets a negative.
+// foreigners took more than a device has, or a node lost devices that are still held; what is free
+// is clamped at zero, so that no reader ever meets a negative.
 #pragma once
+
+#include <tsl/robin_map.h>
 
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "model/gpu.h"
 #include "model/ids.h"
 #include "model/node.h"
@@ -17,12 +21,31 @@
 
 namespace tessera {
 
+// Amounts beyond these come from no machine; within them no sum overflows.
+inline constexpr std::int64_t kMaxAmount = std::int64_t{1} << 40;
+inline constexpr std::int64_t kMaxGpuMemoryMib = std::int64_t{1} << 30;
+// Fractional shares of a device may sum to this many devices at most (ClusterOptions).
+inline constexpr MilliGpu kMaxMilliPerGpu{16'000};
+
+struct ClusterOptions {
+    // What the shares of one device may sum to. More than kWholeGpu over-commits compute on
+    // purpose; memory is never over-committed, and a whole device stays one owner's alone.
+    MilliGpu milli_per_gpu = kWholeGpu;
+};
+
 class Cluster {
   public:
+    explicit Cluster(ClusterOptions options = {});
+
+    // Whether a node of this description can be taken in: what came from outside is checked here.
+    Expected<void> check(const NodeSpec& spec) const;
     // Node indices are dense, in order of adding; equal scores go to the smallest.
     NodeIndex add_node(NodeSpec spec);
-    // New capacity, health or devices for a node that keeps its pods.
+    // New capacity, health or devices for a node that keeps its pods. What is held on devices
+    // that are gone stays on record, and counts as over-committed, until it is given back.
     void update_node(NodeIndex node, NodeSpec spec);
+    // The node is gone: no capacity, not schedulable, no alarm. update_node() brings it back.
+    void remove_node(NodeIndex node);
 
     std::size_t size() const { return states_.size(); }
     const NodeState& node(NodeIndex node) const { return states_[node.slot()]; }
@@ -33,6 +56,7 @@ class Cluster {
     std::size_t kind_count() const { return kinds_.size(); }
     std::size_t shape_count() const { return shapes_.size(); }
     std::size_t nodes_of(ShapeIndex shape) const { return shape_nodes_[shape.slot()]; }
+    const ClusterOptions& options() const { return options_; }
 
     std::int64_t gpu_count() const { return gpu_count_; }
     std::int64_t gpu_milli_used() const { return gpu_milli_used_; }
@@ -42,19 +66,47 @@ class Cluster {
     // Exact use of a device, which may exceed it when foreigners are there.
     struct GpuUse {
         std::int64_t memory_mib = 0;
-        std::int32_t milli = 0;
+        std::int64_t milli = 0;
         std::int32_t shares = 0;
+        std::int32_t exclusive = 0;  // shares that are the whole device
         SpareAmounts spare{};
-    };
-    const GpuUse& use(NodeIndex node, GpuIndex gpu) const;
-    bool over_committed(NodeIndex node, GpuIndex gpu) const;
 
-    // Whether the placement's devices, cores and memory are free now.
+        void add(const DeviceGrant& grant, int sign);
+        friend bool operator==(const GpuUse&, const GpuUse&) = default;
+    };
+    struct NodeUse {
+        std::int64_t cpu_milli = 0;
+        std::int64_t memory_mib = 0;
+        std::int32_t pods = 0;
+        std::uint16_t gpu_slots = 0;  // devices on record; more than the node has after a loss
+        std::uint16_t over_gpus = 0;  // bit per device
+        bool over_node = false;
+        bool present = true;
+        std::array<std::int32_t, kMaxGpusPerNode + 1> pods_of_size{};  // see NodeState::sizes
+        std::vector<std::uint64_t> gpu_pod_starts;                     // ascending
+
+        friend bool operator==(const NodeUse&, const NodeUse&) = default;
+    };
+    GpuUse use(NodeIndex node, GpuIndex gpu) const;
+    const NodeUse& use(NodeIndex node) const { return node_use_[node.slot()]; }
+
+    // Held beyond what there is: by foreigners, by what the API told us, or by a loss of devices.
+    bool over_committed(NodeIndex node, GpuIndex gpu) const {
+        return (node_use_[node.slot()].over_gpus >> gpu.slot() & 1U) != 0;
+    }
+    bool over_committed(NodeIndex node) const { return node_use_[node.slot()].over_node; }
+    std::int64_t over_committed_gpus() const { return over_gpus_; }
+    std::int64_t over_committed_nodes() const { return over_nodes_; }  // cores, memory or pods
+
+    // Whether the placement's devices, cores and memory are free now. Its amounts are positive or 0
+    // and its devices below kMaxGpusPerNode: the ledger checks.
     bool fits(const Placement& placement) const;
+    // Why it does not fit, in a sentence: the first resource that is short.
+    std::string misfit(const Placement& placement) const;
 
     // `start` orders pods by age on their node; give() needs the same value as take().
-    void take(const Placement& placement, std::uint64_t start);
-    void give(const Placement& placement, std::uint64_t start);
+    void take(const Placement& placement, std::uint64_t start) { apply(placement, start, 1); }
+    void give(const Placement& placement, std::uint64_t start) { apply(placement, start, -1); }
 
     // Recomputes every state from the recorded use and compares: for tests and `audit`.
     bool consistent() const;
@@ -62,37 +114,49 @@ class Cluster {
     std::size_t memory_bytes() const;
 
   private:
-    struct NodeUse {
-        std::int64_t cpu_milli = 0;
-        std::int64_t memory_mib = 0;
-        std::int32_t pods = 0;
-        std::array<std::uint16_t, kMaxGpusPerNode + 1> pods_of_size{};  // see NodeState::sizes
-        std::vector<std::uint64_t> gpu_pod_starts;                      // ascending
+    struct KindHash {
+        std::size_t operator()(const DeviceKind& kind) const;
+    };
+    struct ShapeHash {
+        std::size_t operator()(const NodeShape& shape) const;
     };
 
     KindIndex intern_kind(const DeviceKind& kind);
-    ShapeIndex intern_shape(const NodeShape& shape);
+    ShapeIndex intern_shape(NodeShape shape);
+    void reserve_gpus(NodeIndex node, std::size_t count);
     void apply(const Placement& placement, std::uint64_t start, int sign);
+    void apply_grants(const Placement& placement, int sign);
+    void apply_start(const Placement& placement, std::uint64_t start, int sign);
     void refresh(NodeIndex node);
     void refresh_gpu(NodeIndex node, std::size_t gpu);
+    void mark_gpu(NodeIndex node, std::size_t gpu);
+    void mark_node(NodeIndex node);
     void summarise(NodeState& state) const;
     NodeState state_of(NodeIndex node) const;
-    std::size_t gpu_slot(NodeIndex node, GpuIndex gpu) const {
-        return first_gpu_[node.slot()] + gpu.slot();
-    }
+    bool exceeds(const GpuUse& used, NodeIndex node, std::size_t gpu) const;
+    bool exceeds(const NodeUse& used, NodeIndex node) const;
+    bool room(const GpuUse& used, const GpuUse& asked, const GpuSpec& device) const;
+    GpuState left_of(const GpuSpec& spec, const GpuUse& used, KindIndex kind) const;
+    std::string gpu_shortage(const GpuUse& asked, NodeIndex node, std::size_t gpu) const;
     void adopt(NodeIndex node, NodeSpec spec);
     void forget_capacity(NodeIndex node);
+    bool states_agree(NodeIndex node) const;
 
+    ClusterOptions options_;
     std::vector<NodeState> states_;
     std::vector<NodeSpec> specs_;
     std::vector<NodeUse> node_use_;
-    std::vector<std::uint32_t> first_gpu_;  // into gpu_use_, kMaxGpusPerNode apart when updated
+    std::vector<std::uint32_t> first_gpu_;  // into gpu_use_; NodeUse::gpu_slots of them
     std::vector<GpuUse> gpu_use_;
     std::vector<DeviceKind> kinds_;
     std::vector<NodeShape> shapes_;
     std::vector<std::size_t> shape_nodes_;
+    tsl::robin_map<DeviceKind, KindIndex, KindHash> kind_of_;
+    tsl::robin_map<NodeShape, ShapeIndex, ShapeHash> shape_of_;
     std::int64_t gpu_count_ = 0;
     std::int64_t gpu_milli_used_ = 0;
+    std::int64_t over_gpus_ = 0;
+    std::int64_t over_nodes_ = 0;
     MilliCpu cpu_capacity_;
     MemoryMib memory_capacity_;
 };
