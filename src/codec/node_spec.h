@@ -1,0 +1,30 @@
+// Node lists in one line: "64x8g96c768Gi,12x4g48c384Gi:A100".
+//
+// Items are joined by commas. Each is [COUNT x] GPUS g CORES c MEMORY (Mi | Gi | Ti) [: MODEL]:
+// COUNT nodes (1 when left out), each with so many GPUs, cores and memory, and GPUs of that model.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "model/ids.h"
+#include "model/node.h"
+
+namespace tessera {
+
+inline constexpr std::size_t kNodeSpecNodesMax = 1'000'000;
+
+Expected<std::vector<NodeSpec>> parse_node_spec(std::string_view text,
+                                                Interner<ModelIndex>& models);
+
+// The shortest line for these nodes: equal neighbours are counted together. A node has one model
+// here, and whole cores.
+std::string format_node_spec(const std::vector<NodeSpec>& nodes,
+                             const Interner<ModelIndex>& models);
+
+// Whether the text is meant as a node list in one line rather than as the name of a file.
+bool looks_like_node_spec(std::string_view text);
+
+}  // namespace tessera
