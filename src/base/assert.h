@@ -12,11 +12,11 @@ namespace tessera {
 
 }  // namespace tessera
 
-#define TESSERA_ASSERT(expression, reason)                                          \
-    do {                                                                            \
-        if (!(expression)) [[unlikely]] {                                           \
-            ::tessera::assertion_failed(#expression, reason, __FILE__, __LINE__);   \
-        }                                                                           \
+#define TESSERA_ASSERT(expression, reason)                                        \
+    do {                                                                          \
+        if (!(expression)) [[unlikely]] {                                         \
+            ::tessera::assertion_failed(#expression, reason, __FILE__, __LINE__); \
+        }                                                                         \
     } while (false)
 
 // For checks too dear for production: on in the dev, asan, tsan and fuzz builds.

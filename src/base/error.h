@@ -51,18 +51,18 @@ tl::unexpected<Error> fail(ErrorKind kind, fmt::format_string<Args...> format, A
 // Declares or assigns `target` from an Expected, or returns its error.
 #define TESSERA_TRY(target, expression) \
     TESSERA_TRY_INNER(target, expression, TESSERA_CONCAT(tessera_try_, __LINE__))
-#define TESSERA_TRY_INNER(target, expression, temporary)                \
-    auto temporary = (expression);                                      \
-    if (!temporary) {                                                   \
+#define TESSERA_TRY_INNER(target, expression, temporary)                       \
+    auto temporary = (expression);                                             \
+    if (!temporary) {                                                          \
         return tl::unexpected<::tessera::Error>(std::move(temporary.error())); \
-    }                                                                   \
+    }                                                                          \
     target = std::move(*temporary)
 
 // The same for Expected<void>.
-#define TESSERA_CHECK(expression)                                       \
-    do {                                                                \
-        auto tessera_check = (expression);                              \
-        if (!tessera_check) {                                           \
+#define TESSERA_CHECK(expression)                                                      \
+    do {                                                                               \
+        auto tessera_check = (expression);                                             \
+        if (!tessera_check) {                                                          \
             return tl::unexpected<::tessera::Error>(std::move(tessera_check.error())); \
-        }                                                               \
+        }                                                                              \
     } while (false)

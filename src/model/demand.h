@@ -21,12 +21,12 @@ inline constexpr AttributeIndex kAttributeNuma{0};
 inline constexpr AttributeIndex kAttributeLink{1};  // NVLink domain
 
 struct GpuRequest {
-    RequestIndex name;          // the container's, or the claim request's
-    std::uint16_t gpus = 1;     // devices asked
-    MilliGpu milli;             // per device; 1000 = the whole device
-    MilliGpu limit{1000};       // per device, may burst up to this
-    MemoryMib memory;           // per device, rounded up
-    Bytes memory_bytes;         // as asked, before rounding: a device kind may round otherwise
+    RequestIndex name;       // the container's, or the claim request's
+    std::uint16_t gpus = 1;  // devices asked
+    MilliGpu milli;          // per device; 1000 = the whole device
+    MilliGpu limit{1000};    // per device, may burst up to this
+    MemoryMib memory;        // per device, rounded up
+    Bytes memory_bytes;      // as asked, before rounding: a device kind may round otherwise
     // Of the device, in millionths, when asked relative to its size; else 0 (1% = 10'000).
     std::int32_t memory_ppm = 0;
     SpareAmounts spare{};
@@ -64,7 +64,7 @@ struct Demand {
     std::int32_t priority = 0;
     std::optional<Gang> gang;
     AppIndex app;
-    FilterIndex filter;            // node selector, affinity, tolerations: interned by the edge
+    FilterIndex filter;             // node selector, affinity, tolerations: interned by the edge
     bool tolerates_no_new = false;  // may use devices whose health says no_new
     bool admin_access = false;      // uses devices without holding a share
 

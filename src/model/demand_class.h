@@ -29,9 +29,9 @@ struct DemandClass {
     Footprint footprint = Footprint::no_gpu;
     MilliCpu cpu;
     MemoryMib memory;
-    std::uint16_t gpus = 0;   // devices in all
-    MilliGpu milli;           // per device (compound: of the largest request)
-    MemoryMib gpu_memory;     // per device
+    std::uint16_t gpus = 0;  // devices in all
+    MilliGpu milli;          // per device (compound: of the largest request)
+    MemoryMib gpu_memory;    // per device
     std::int32_t gpu_memory_ppm = 0;
     std::int64_t gpu_milli_total = 0;  // what it counts for in demand: sum over devices
     bool tolerates_no_new = false;
@@ -66,8 +66,7 @@ struct ClassBrief {
     Footprint footprint = Footprint::no_gpu;
 
     std::int64_t memory_on(std::int64_t total_mib) const {
-        return gpu_memory_ppm == 0 ? gpu_memory_mib
-                                       : total_mib * gpu_memory_ppm / kWholeMemoryPpm;
+        return gpu_memory_ppm == 0 ? gpu_memory_mib : total_mib * gpu_memory_ppm / kWholeMemoryPpm;
     }
 };
 

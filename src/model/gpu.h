@@ -34,7 +34,7 @@ using SpareAmounts = std::array<std::int64_t, kSpareDimensions>;
 
 struct GpuSpec {
     ModelIndex model;
-    MemoryMib memory;         // real size less the driver's reserve
+    MemoryMib memory;  // real size less the driver's reserve
     std::uint8_t numa = 0;
     Health health = Health::ok;
     AllocatorMode mode = AllocatorMode::annotation;

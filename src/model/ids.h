@@ -9,16 +9,16 @@
 namespace tessera {
 
 using NodeIndex = StrongId<struct NodeTag>;
-using GpuIndex = StrongId<struct GpuTag, std::uint8_t>;         // within its node
-using ModelIndex = StrongId<struct ModelTag, std::uint16_t>;    // "A100", "T4"
-using KindIndex = StrongId<struct KindTag, std::uint16_t>;      // devices that fit alike (gpu.h)
-using ShapeIndex = StrongId<struct ShapeTag>;                   // nodes of equal capacity (node.h)
-using ClassIndex = StrongId<struct ClassTag>;                   // demands that are equal
-using FilterIndex = StrongId<struct FilterTag>;                 // equal node constraints
-using RequestIndex = StrongId<struct RequestTag>;               // name of a container or request
-using GroupIndex = StrongId<struct GroupTag>;                   // a gang
-using AppIndex = StrongId<struct AppTag>;                       // an application profile
-using OwnerName = StrongId<struct OwnerNameTag>;                // pod or claim, "namespace/name/uid"
+using GpuIndex = StrongId<struct GpuTag, std::uint8_t>;       // within its node
+using ModelIndex = StrongId<struct ModelTag, std::uint16_t>;  // "A100", "T4"
+using KindIndex = StrongId<struct KindTag, std::uint16_t>;    // devices that fit alike (gpu.h)
+using ShapeIndex = StrongId<struct ShapeTag>;                 // nodes of equal capacity (node.h)
+using ClassIndex = StrongId<struct ClassTag>;                 // demands that are equal
+using FilterIndex = StrongId<struct FilterTag>;               // equal node constraints
+using RequestIndex = StrongId<struct RequestTag>;             // name of a container or request
+using GroupIndex = StrongId<struct GroupTag>;                 // a gang
+using AppIndex = StrongId<struct AppTag>;                     // an application profile
+using OwnerName = StrongId<struct OwnerNameTag>;              // pod or claim, "namespace/name/uid"
 using AttributeIndex = StrongId<struct AttributeTag, std::uint8_t>;  // what devices may share
 using ShareId = StrongId<struct ShareTag, std::uint64_t>;
 
