@@ -18,6 +18,7 @@
 #include "model/ids.h"
 #include "model/node.h"
 #include "model/placement.h"
+#include "policy/catalog.h"
 
 namespace tessera {
 
@@ -62,6 +63,9 @@ class Cluster {
     std::int64_t gpu_milli_used() const { return gpu_milli_used_; }
     MilliCpu cpu_capacity() const { return cpu_capacity_; }
     MemoryMib memory_capacity() const { return memory_capacity_; }
+
+    // What policies may know of it. Valid until a node is added or updated.
+    Catalog catalog(const ClassTable& classes) const;
 
     // Exact use of a device, which may exceed it when foreigners are there.
     struct GpuUse {
