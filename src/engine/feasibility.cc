@@ -148,7 +148,8 @@ void Feasibility::add_devices(const NodeState& node, std::uint64_t* out) const {
         const std::size_t row =
             device.empty() ? kEmptyRow : static_cast<std::size_t>(device.idle_milli);
         const std::uint64_t* milli = by_milli_.data() + row * words_;
-        const std::uint64_t* kind = by_kind_[device.kind.slot()].row(device.free_memory_mib, words_);
+        const std::uint64_t* kind =
+            by_kind_[device.kind.slot()].row(device.free_memory_mib, words_);
         for (std::size_t w = 0; w < words_; ++w) {
             out[w] |= milli[w] & kind[w];
         }
@@ -176,8 +177,7 @@ void Feasibility::add_multi(const NodeState& node, std::uint64_t* out) const {
         return;
     }
     for (int column : multi_) {
-        const DemandClass& c =
-            (*catalog_.classes)[columns_[static_cast<std::size_t>(column)]];
+        const DemandClass& c = (*catalog_.classes)[columns_[static_cast<std::size_t>(column)]];
         if (std::popcount(fitting_devices(node, c, catalog_)) >= c.gpus) {
             set_bit(out, static_cast<std::size_t>(column));
         }
@@ -187,8 +187,7 @@ void Feasibility::add_multi(const NodeState& node, std::uint64_t* out) const {
 void Feasibility::add_coupled(const NodeState& node, std::uint64_t* out) const {
     DeviceList devices;
     for (int column : coupled_) {
-        const DemandClass& c =
-            (*catalog_.classes)[columns_[static_cast<std::size_t>(column)]];
+        const DemandClass& c = (*catalog_.classes)[columns_[static_cast<std::size_t>(column)]];
         if (assign_devices(node, c, catalog_, devices)) {
             set_bit(out, static_cast<std::size_t>(column));
         }

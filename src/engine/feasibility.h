@@ -51,7 +51,7 @@ class Feasibility {
     Catalog catalog_;
     std::vector<ClassIndex> columns_;
     std::size_t words_ = 0;
-    std::vector<std::uint64_t> by_milli_;   // 1001 rows of shares, then one for an empty device
+    std::vector<std::uint64_t> by_milli_;    // 1001 rows of shares, then one for an empty device
     std::vector<std::uint64_t> by_empties_;  // whole-device classes of 2..n devices, n = 0..16
     std::vector<Steps> by_kind_;             // memory of a device, by kind
     Steps by_cpu_;

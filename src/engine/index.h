@@ -21,7 +21,8 @@ namespace tessera {
 
 class Index final : public Census {
   public:
-    Index(const Cluster& cluster, const ClassTable& classes) : cluster_(cluster), classes_(classes) {}
+    Index(const Cluster& cluster, const ClassTable& classes)
+        : cluster_(cluster), classes_(classes) {}
 
     // Drops all keys; columns stay. Every node must be refreshed before the index is read.
     void reset(std::shared_ptr<const Scorer> scorer, std::span<const ClassIndex> columns);
@@ -51,6 +52,7 @@ class Index final : public Census {
     void each_fit(std::size_t column, Visit visit) const;
 
     const Scorer& scorer() const { return *scorer_; }
+    const std::shared_ptr<const Scorer>& shared_scorer() const { return scorer_; }
     // Everything equals a fresh evaluation: for tests and `audit`.
     bool consistent() const;
     std::size_t memory_bytes() const;

@@ -12,4 +12,14 @@ namespace tessera {
 bool assign_devices(const NodeState& node, const DemandClass& demand_class, const Catalog& catalog,
                     DeviceList& devices);
 
+// The same, with several whole devices chosen by how well they are connected.
+void place_devices(const NodeState& node, const DemandClass& demand_class, const Catalog& catalog,
+                   const LinkMatrix& links, DeviceList& devices);
+
+// Puts the class on a copy of a node's state, devices chosen by the plain rule.
+void apply_class(NodeState& node, const DemandClass& demand_class, const Catalog& catalog);
+
+// Whether the class fits on the node now: the plain rule that the engine's bit rows must equal.
+bool fits(const NodeState& node, const DemandClass& demand_class, const Catalog& catalog);
+
 }  // namespace tessera

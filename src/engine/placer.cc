@@ -1,0 +1,258 @@
+#include "engine/placer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "policy/assignment.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::size_t kFirstColumns = 64;
+
+}  // namespace
+
+Placer::Placer(const Cluster& cluster, std::unique_ptr<Policy> policy, Options options)
+    : cluster_(cluster), policy_(std::move(policy)), options_(options), rng_(options.seed) {
+    nodes_replaced();
+}
+
+void Placer::nodes_replaced() {
+    const bool first = index_ == nullptr;
+    std::vector<ClassIndex> columns(kFirstColumns);
+    if (!first) {
+        columns.assign(index_->columns().begin(), index_->columns().end());
+    }
+    index_ = std::make_unique<Index>(cluster_, classes_);
+    next_.reset();
+    index_->reset(policy_->scorer(catalog()), columns);
+    index_->refresh_all();
+}
+
+ClassIndex Placer::intern(const Demand& demand, std::size_t alternative) {
+    return intern(demand_class(demand, alternative));
+}
+
+ClassIndex Placer::intern(const DemandClass& demand_class) {
+    const ClassIndex index = classes_.intern(policy_->adapt(demand_class));
+    last_seen_.resize(classes_.size(), 0);
+    return index;
+}
+
+void Placer::arrived(ClassIndex demand_class) {
+    last_seen_[demand_class.slot()] = ++seen_;
+    policy_->arrived(demand_class);
+    if (next_ != nullptr) {
+        build_slice();
+    } else {
+        adopt(policy_->update(catalog(), *index_));
+    }
+}
+
+void Placer::departed(ClassIndex demand_class) { policy_->departed(demand_class); }
+
+void Placer::adopt(PolicyUpdate update) {
+    if (update.scorer == nullptr) {
+        return;
+    }
+    if (update.hosts_of.empty()) {
+        if (cluster_.size() <= options_.rebuild_at_once_nodes) {
+            rebuild_now(std::move(update.scorer));
+        } else {
+            next_ = std::make_unique<Index>(cluster_, classes_);
+            next_->reset(std::move(update.scorer), index_->columns());
+            built_ = 0;
+            build_slice();
+        }
+        return;
+    }
+    index_->replace_scorer(std::move(update.scorer));
+    std::vector<bool> stale(cluster_.size(), false);
+    for (ClassIndex host_class : update.hosts_of) {
+        const int column = index_->column_of(host_class);
+        if (column >= 0) {
+            index_->each_fit(static_cast<std::size_t>(column),
+                             [&](NodeIndex node) { stale[node.slot()] = true; });
+        }
+    }
+    for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+        if (stale[n]) {
+            index_->refresh(NodeIndex(n));
+            ++counters_.host_refreshes;
+        }
+    }
+}
+
+void Placer::rebuild_now(std::shared_ptr<const Scorer> scorer) {
+    const std::vector<ClassIndex> columns(index_->columns().begin(), index_->columns().end());
+    index_->reset(std::move(scorer), columns);
+    index_->refresh_all();
+    ++counters_.rebuilds;
+}
+
+void Placer::build_slice() {
+    const std::size_t end = std::min(cluster_.size(), built_ + options_.slice_nodes);
+    for (; built_ < end; ++built_) {
+        next_->refresh(NodeIndex(static_cast<std::uint32_t>(built_)));
+        ++counters_.slices;
+    }
+    if (built_ == cluster_.size()) {
+        index_ = std::move(next_);
+        ++counters_.rebuilds;
+    }
+}
+
+void Placer::node_changed(NodeIndex node) {
+    if (options_.full_scan) {
+        return;
+    }
+    index_->refresh(node);
+    if (next_ != nullptr && node.slot() < built_) {
+        next_->refresh(node);
+    }
+}
+
+int Placer::column_for(ClassIndex demand_class) {
+    const int column = index_->column_of(demand_class);
+    if (column >= 0 || options_.full_scan) {
+        return column;
+    }
+    const int free = free_column();
+    if (free < 0) {
+        return -1;
+    }
+    index_->set_column(static_cast<std::size_t>(free), demand_class);
+    if (next_ != nullptr) {
+        // The coming index takes the new column too; simplest is to start it again.
+        const std::shared_ptr<const Scorer> scorer = next_->shared_scorer();
+        next_->reset(scorer, index_->columns());
+        built_ = 0;
+    }
+    return free;
+}
+
+// A column nobody uses, a new one while there may be more, or that of the class that has not been
+// seen for longest.
+int Placer::free_column() {
+    std::span<const ClassIndex> columns = index_->columns();
+    std::size_t oldest = 0;
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+        if (!columns[column].valid()) {
+            return static_cast<int>(column);
+        }
+        if (last_seen_[columns[column].slot()] < last_seen_[columns[oldest].slot()]) {
+            oldest = column;
+        }
+    }
+    if (columns.size() >= options_.max_columns) {
+        return static_cast<int>(oldest);
+    }
+    std::vector<ClassIndex> more(columns.begin(), columns.end());
+    more.resize(std::min(options_.max_columns, columns.size() * 2));
+    const std::size_t first_new = columns.size();
+    const std::shared_ptr<const Scorer> scorer = index_->shared_scorer();
+    index_->reset(scorer, more);
+    index_->refresh_all();
+    return static_cast<int>(first_new);
+}
+
+std::optional<Placement> Placer::choose(ClassIndex demand_class) {
+    const NodeIndex node = pick(demand_class, column_for(demand_class));
+    if (!node.valid()) {
+        return std::nullopt;
+    }
+    return choose_on(node, demand_class);
+}
+
+NodeIndex Placer::pick(ClassIndex demand_class, int column) {
+    if (column < 0) {
+        ++counters_.scans;
+        return scan(demand_class);
+    }
+    const auto at = static_cast<std::size_t>(column);
+    if (index_->scorer().selection() == Selection::best) {
+        return index_->best(at);
+    }
+    const std::int64_t count = index_->fit_count(at);
+    return count == 0
+               ? NodeIndex::none()
+               : index_->nth_fit(
+                     at, static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(count))));
+}
+
+// Every node, by the plain rule. Serves classes without a column, and is what the index must equal.
+NodeIndex Placer::scan(ClassIndex demand_class) {
+    const DemandClass& wanted = classes_[demand_class];
+    const Catalog known = catalog();
+    const ClassIndex only[] = {demand_class};
+    std::vector<NodeIndex> fitting;
+    NodeIndex best;
+    Key best_key = 0;
+    for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+        const NodeState& state = cluster_.node(NodeIndex(n));
+        if (!fits(state, wanted, known)) {
+            continue;
+        }
+        if (index_->scorer().selection() == Selection::uniform) {
+            fitting.push_back(NodeIndex(n));
+            continue;
+        }
+        Key key = 0;
+        index_->scorer().score(state, only, std::span(&key, 1));
+        if (key > best_key) {
+            best_key = key;
+            best = NodeIndex(n);
+        }
+    }
+    if (!fitting.empty()) {
+        return fitting[rng_.below(fitting.size())];
+    }
+    return best;
+}
+
+std::optional<Placement> Placer::choose_on(NodeIndex node, ClassIndex demand_class) {
+    const DemandClass& wanted = classes_[demand_class];
+    const NodeState& state = cluster_.node(node);
+    Placement placement;
+    placement.node = node;
+    placement.cpu = wanted.cpu;
+    placement.memory = wanted.memory;
+    placement.admin_access = wanted.admin_access;
+    if (!wanted.wants_gpu()) {
+        return placement;
+    }
+    index_->scorer().choose(state, demand_class, cluster_.spec(node).links, rng_.next(), devices_);
+    if (devices_.size() != wanted.gpus) {
+        return std::nullopt;
+    }
+    std::size_t next = 0;
+    for (const GpuRequest& request : wanted.requests) {
+        for (int i = 0; i < request.gpus; ++i, ++next) {
+            const GpuState& device = state.gpus[devices_[next].slot()];
+            const MemoryMib total = cluster_.kind(device.kind).memory;
+            const MemoryMib part =
+                request.memory_ppm == 0
+                    ? request.memory
+                    : MemoryMib(total.value() * request.memory_ppm / kWholeMemoryPpm);
+            placement.grants.push_back({.request = request.name,
+                                        .gpu = devices_[next],
+                                        .milli = request.milli,
+                                        .memory = request.whole() ? total : part,
+                                        .spare = request.spare});
+        }
+    }
+    return placement;
+}
+
+std::int64_t Placer::fitting_nodes(ClassIndex demand_class) {
+    const int column = column_for(demand_class);
+    return column < 0 ? 0 : index_->fit_count(static_cast<std::size_t>(column));
+}
+
+std::size_t Placer::memory_bytes() const {
+    return index_->memory_bytes() + (next_ == nullptr ? 0 : next_->memory_bytes()) +
+           classes_.size() * (sizeof(DemandClass) + sizeof(ClassBrief) + sizeof(GpuRequest));
+}
+
+}  // namespace tessera

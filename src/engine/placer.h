@@ -1,0 +1,95 @@
+// The placer: classes in, placements out, with the index kept behind it.
+//
+// One object per engine, single-threaded, deterministic: the same calls give the same answers.
+// It chooses and never takes: the ledger does, and tells the placer which node changed.
+//   ClassIndex c = placer.intern(demand);
+//   placer.arrived(c);                          // the policy may learn
+//   std::optional<Placement> p = placer.choose(c);
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/rng.h"
+#include "engine/cluster.h"
+#include "engine/index.h"
+#include "model/demand.h"
+#include "model/placement.h"
+#include "policy/policy.h"
+
+namespace tessera {
+
+class Placer {
+  public:
+    struct Options {
+        std::uint64_t seed = 42;
+        // Classes with a column of their own; others are served by a scan of all nodes.
+        std::size_t max_columns = 512;
+        // A new epoch's index is built at once up to this many nodes, beside the old one in
+        // slices above, so that no decision waits for it.
+        std::size_t rebuild_at_once_nodes = 2048;
+        std::size_t slice_nodes = 2;
+        // For tests and benchmarks: no index, every decision scans every node.
+        bool full_scan = false;
+    };
+
+    Placer(const Cluster& cluster, std::unique_ptr<Policy> policy, Options options);
+
+    ClassIndex intern(const Demand& demand, std::size_t alternative = 0);
+    ClassIndex intern(const DemandClass& demand_class);
+    const ClassTable& classes() const { return classes_; }
+    const Policy& policy() const { return *policy_; }
+
+    void arrived(ClassIndex demand_class);
+    void departed(ClassIndex demand_class);
+
+    // Where the class goes now; nothing when it fits nowhere.
+    std::optional<Placement> choose(ClassIndex demand_class);
+    // The same on one given node.
+    std::optional<Placement> choose_on(NodeIndex node, ClassIndex demand_class);
+
+    // Something on the node changed: what is left, its health, its capacity.
+    void node_changed(NodeIndex node);
+    // Nodes were added, or a node's devices were replaced.
+    void nodes_replaced();
+
+    const Scorer& scorer() const { return index_->scorer(); }
+    std::int64_t fitting_nodes(ClassIndex demand_class);
+    bool consistent() const { return index_->consistent(); }
+    std::size_t memory_bytes() const;
+
+    struct Counters {
+        std::uint64_t rebuilds = 0;        // whole indices built
+        std::uint64_t slices = 0;          // nodes of them built beside a decision
+        std::uint64_t scans = 0;           // decisions without a column
+        std::uint64_t host_refreshes = 0;  // nodes refreshed for a changed host value
+    };
+    const Counters& counters() const { return counters_; }
+
+  private:
+    int column_for(ClassIndex demand_class);
+    int free_column();
+    NodeIndex pick(ClassIndex demand_class, int column);
+    NodeIndex scan(ClassIndex demand_class);
+    void adopt(PolicyUpdate update);
+    void build_slice();
+    void rebuild_now(std::shared_ptr<const Scorer> scorer);
+    Catalog catalog() const { return cluster_.catalog(classes_); }
+
+    const Cluster& cluster_;
+    std::unique_ptr<Policy> policy_;
+    Options options_;
+    ClassTable classes_;
+    std::vector<std::uint32_t> last_seen_;  // by class: arrival count, 0 = never
+    std::uint32_t seen_ = 0;
+    Rng rng_;
+    std::unique_ptr<Index> index_;
+    std::unique_ptr<Index> next_;  // of the coming epoch, nodes [0, built_) are in it
+    std::size_t built_ = 0;
+    DeviceList devices_;
+    Counters counters_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,280 @@
+#include "policy/fgd.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/assert.h"
+#include "policy/assignment.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kValues = 1001;  // device values 0..1000
+
+// Tables of F for one mix on one cluster's kinds.
+class FragmentTables {
+  public:
+    FragmentTables(const std::vector<TypicalClass>& mix, const Catalog& catalog) {
+        for (const TypicalClass& c : mix) {
+            total_ += c.count;
+            cores_.push_back(c.cpu_milli);
+        }
+        std::sort(cores_.begin(), cores_.end());
+        cores_.erase(std::unique(cores_.begin(), cores_.end()), cores_.end());
+        buckets_ = cores_.size() + 1;
+        devices_.resize(catalog.kinds.size() * kValues * buckets_);
+        empties_.resize(catalog.kinds.size() * (kMaxGpusPerNode + 1) * buckets_);
+        for (std::size_t kind = 0; kind < catalog.kinds.size(); ++kind) {
+            fill(mix, kind, catalog.kinds[kind].model);
+        }
+        for (int score = 1; score < 100; ++score) {
+            const double odds = std::log(score / (100.0 - score));
+            thresholds_[static_cast<std::size_t>(score - 1)] =
+                static_cast<std::int64_t>(std::ceil(1000.0 * static_cast<double>(total_) * odds));
+        }
+    }
+
+    // How many of the mix's core requests the free cores satisfy.
+    std::size_t bucket(std::int64_t cores) const {
+        return static_cast<std::size_t>(std::upper_bound(cores_.begin(), cores_.end(), cores) -
+                                        cores_.begin());
+    }
+    std::size_t buckets() const { return buckets_; }
+    std::int64_t device(KindIndex kind, int value, std::size_t bucket) const {
+        return devices_[(kind.slot() * kValues + static_cast<std::size_t>(value)) * buckets_ +
+                        bucket];
+    }
+    std::int64_t empties(KindIndex kind, int count, std::size_t bucket) const {
+        return empties_[(kind.slot() * (kMaxGpusPerNode + 1) + static_cast<std::size_t>(count)) *
+                            buckets_ +
+                        bucket];
+    }
+    // floor(100 sigmoid(gain / 1000)), gain in units of W x milli.
+    int score(std::int64_t gain) const {
+        return static_cast<int>(std::upper_bound(thresholds_.begin(), thresholds_.end(), gain) -
+                                thresholds_.begin());
+    }
+
+  private:
+    void fill(const std::vector<TypicalClass>& mix, std::size_t kind, ModelIndex model) {
+        for (std::size_t b = 0; b < buckets_; ++b) {
+            std::array<std::int64_t, kValues> served{};  // w_m by the value from which they fit
+            std::array<std::int64_t, kMaxGpusPerNode + 1> multi{};
+            for (const TypicalClass& c : mix) {
+                const bool cores = b > 0 && c.cpu_milli <= cores_[b - 1];
+                if (!cores || c.gpus == 0 || !c.allows(model)) {
+                    continue;
+                }
+                if (c.gpus == 1) {
+                    served[static_cast<std::size_t>(c.milli)] += c.count;
+                } else if (c.gpus <= kMaxGpusPerNode) {
+                    multi[static_cast<std::size_t>(c.gpus)] += c.count;
+                }
+            }
+            std::int64_t weight = 0;
+            for (int value = 0; value < kValues; ++value) {
+                weight += served[static_cast<std::size_t>(value)];
+                devices_[(kind * kValues + static_cast<std::size_t>(value)) * buckets_ + b] =
+                    (total_ - weight) * value;
+            }
+            std::int64_t hosted = 0;
+            for (int n = 0; n <= kMaxGpusPerNode; ++n) {
+                hosted += multi[static_cast<std::size_t>(n)];
+                empties_[(kind * (kMaxGpusPerNode + 1) + static_cast<std::size_t>(n)) * buckets_ +
+                         b] = -hosted * 1000 * n;
+            }
+        }
+    }
+
+    std::int64_t total_ = 0;
+    std::vector<std::int64_t> cores_;
+    std::size_t buckets_ = 1;
+    std::vector<std::int64_t> devices_;  // [kind][value][bucket]
+    std::vector<std::int64_t> empties_;  // [kind][empty devices][bucket]
+    std::array<std::int64_t, 99> thresholds_{};
+};
+
+class FgdScorer final : public Scorer {
+  public:
+    FgdScorer(const std::vector<TypicalClass>& mix, const Catalog& catalog)
+        : tables_(mix, catalog), catalog_(catalog) {}
+
+    void score(const NodeState& node, std::span<const ClassIndex> classes,
+               std::span<Key> keys) const override {
+        const Evaluation evaluation(tables_, node);
+        const std::int64_t before = evaluation.now();
+        for (std::size_t i = 0; i < classes.size(); ++i) {
+            const std::int64_t after = least_after(evaluation, node, classes[i]);
+            keys[i] = static_cast<Key>(tables_.score(before - after) + 1);
+        }
+    }
+
+    void choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,
+                std::uint64_t, DeviceList& devices) const override {
+        const DemandClass& wanted = (*catalog_.classes)[demand_class];
+        if (wanted.footprint != Footprint::share) {
+            place_devices(node, wanted, catalog_, links, devices);
+            return;
+        }
+        // The published rule: the lowest index among the best INTEGER scores.
+        const Evaluation evaluation(tables_, node);
+        const ClassBrief& brief = catalog_.classes->brief(demand_class);
+        const std::size_t bucket = tables_.bucket(node.free_cpu_milli - brief.cpu_milli);
+        const DeviceMask mask = fitting_devices(node, wanted, catalog_);
+        int best = -1;
+        devices.assign(mask == 0 ? 0 : 1, GpuIndex());
+        for (int gpu = 0; gpu < node.gpu_count; ++gpu) {
+            if (((mask >> gpu) & 1) == 0) {
+                continue;
+            }
+            const std::int64_t after =
+                share_after(evaluation, node.gpus[static_cast<std::size_t>(gpu)], brief, bucket);
+            const int value = tables_.score(evaluation.now() - after);
+            if (value > best) {
+                best = value;
+                devices[0] = GpuIndex(static_cast<std::uint8_t>(gpu));
+            }
+        }
+    }
+
+    std::vector<TermValue> explain(const NodeState& node, ClassIndex demand_class) const override {
+        const Evaluation evaluation(tables_, node);
+        const std::int64_t after = least_after(evaluation, node, demand_class);
+        return {{"fragmentation", static_cast<double>(tables_.score(evaluation.now() - after))}};
+    }
+
+  private:
+    // F of one node for any bucket of cores; the sum over devices is made once per bucket.
+    class Evaluation {
+      public:
+        Evaluation(const FragmentTables& tables, const NodeState& node)
+            : tables_(tables), node_(node), bucket_now_(tables.bucket(node.free_cpu_milli)) {}
+
+        KindIndex kind() const { return node_.gpus[0].kind; }
+        int empties() const { return node_.empty_gpus; }
+        std::int64_t now() const { return devices(bucket_now_) + multi(empties(), bucket_now_); }
+        std::int64_t devices(std::size_t bucket) const {
+            if (bucket != cached_bucket_) {
+                cached_bucket_ = bucket;
+                cached_ = 0;
+                for (std::size_t gpu = 0; gpu < node_.gpu_count; ++gpu) {
+                    cached_ += tables_.device(node_.gpus[gpu].kind, node_.gpus[gpu].value, bucket);
+                }
+            }
+            return cached_;
+        }
+        std::int64_t multi(int empties, std::size_t bucket) const {
+            return node_.gpu_count == 0 ? 0 : tables_.empties(kind(), empties, bucket);
+        }
+
+      private:
+        const FragmentTables& tables_;
+        const NodeState& node_;
+        std::size_t bucket_now_;
+        mutable std::size_t cached_bucket_ = SIZE_MAX;
+        mutable std::int64_t cached_ = 0;
+    };
+
+    std::int64_t share_after(const Evaluation& evaluation, const GpuState& device,
+                             const ClassBrief& brief, std::size_t bucket) const {
+        const std::int64_t total = catalog_.kinds[device.kind.slot()].memory.value();
+        const int value = device_value(device.idle_milli - brief.milli,
+                                       device.free_memory_mib - brief.memory_on(total), total);
+        return evaluation.devices(bucket) - tables_.device(device.kind, device.value, bucket) +
+               tables_.device(device.kind, value, bucket) +
+               evaluation.multi(evaluation.empties() - (device.empty() ? 1 : 0), bucket);
+    }
+
+    // F after the placement on the best device of the node.
+    std::int64_t least_after(const Evaluation& evaluation, const NodeState& node,
+                             ClassIndex demand_class) const {
+        const ClassBrief& brief = catalog_.classes->brief(demand_class);
+        const std::size_t bucket = tables_.bucket(node.free_cpu_milli - brief.cpu_milli);
+        switch (brief.footprint) {
+            case Footprint::no_gpu:
+                return evaluation.devices(bucket) + evaluation.multi(evaluation.empties(), bucket);
+            case Footprint::share:
+                return least_share(evaluation, node, demand_class, bucket);
+            case Footprint::whole:
+                return evaluation.devices(bucket) +
+                       brief.gpus * (tables_.device(evaluation.kind(), 0, bucket) -
+                                     tables_.device(evaluation.kind(), 1000, bucket)) +
+                       evaluation.multi(evaluation.empties() - brief.gpus, bucket);
+            case Footprint::spread:
+            case Footprint::compound:
+                break;
+        }
+        return coupled_after(node, demand_class, bucket);
+    }
+
+    std::int64_t least_share(const Evaluation& evaluation, const NodeState& node,
+                             ClassIndex demand_class, std::size_t bucket) const {
+        const ClassBrief& brief = catalog_.classes->brief(demand_class);
+        std::int64_t least = INT64_MAX;
+        const GpuState* last = nullptr;
+        for (std::size_t gpu = 0; gpu < node.gpu_count; ++gpu) {
+            const GpuState& device = node.gpus[gpu];
+            if (device.idle_milli < brief.milli || !usable(device, demand_class, brief)) {
+                continue;
+            }
+            if (last != nullptr && last->value == device.value && last->kind == device.kind &&
+                last->empty() == device.empty() &&
+                last->free_memory_mib == device.free_memory_mib) {
+                continue;
+            }
+            last = &device;
+            least = std::min(least, share_after(evaluation, device, brief, bucket));
+        }
+        return least;
+    }
+
+    bool usable(const GpuState& device, ClassIndex demand_class, const ClassBrief& brief) const {
+        const DeviceKind& kind = catalog_.kinds[device.kind.slot()];
+        return device.free_memory_mib >= brief.memory_on(kind.memory.value()) &&
+               may_use((*catalog_.classes)[demand_class], kind);
+    }
+
+    // Several parts: the devices are chosen by the plain rule, then F is taken anew.
+    std::int64_t coupled_after(const NodeState& node, ClassIndex demand_class,
+                               std::size_t bucket) const {
+        NodeState after = node;
+        apply_class(after, (*catalog_.classes)[demand_class], catalog_);
+        const Evaluation evaluation(tables_, after);
+        return evaluation.devices(bucket) + evaluation.multi(after.empty_gpus, bucket);
+    }
+
+    FragmentTables tables_;
+    Catalog catalog_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Scorer> FgdPolicy::scorer(const Catalog& catalog) {
+    return std::make_shared<FgdScorer>(mix_, catalog);
+}
+
+void FgdPolicy::arrived(ClassIndex demand_class) {
+    if (learns_) {
+        learner_.arrived(demand_class);
+    }
+}
+
+PolicyUpdate FgdPolicy::update(const Catalog& catalog, const Census&) {
+    if (!learns_ || !learner_.due()) {
+        return {};
+    }
+    std::vector<ClassCount> counts;
+    for (std::size_t i = 0; i < learner_.counts().size(); ++i) {
+        const std::int64_t pods =
+            (learner_.counts()[i] + MixLearner::kUnit / 2) / MixLearner::kUnit;
+        if (pods > 0) {
+            counts.push_back({(*catalog.classes)[ClassIndex(static_cast<std::uint32_t>(i))], pods});
+        }
+    }
+    mix_ = typical_mix(counts);
+    learner_.learned(catalog.nodes);
+    return {scorer(catalog), {}};
+}
+
+}  // namespace tessera

@@ -1,0 +1,127 @@
+#include "policy/registry.h"
+
+#include <array>
+#include <string>
+
+#include "policy/fgd.h"
+#include "policy/fgd_published.h"
+#include "policy/rules.h"
+
+namespace tessera {
+namespace {
+
+using Make = Expected<std::unique_ptr<Policy>> (*)(const PolicyContext&);
+
+RuleSet rule_set(std::string_view name, RuleScore score,
+                 DeviceRule devices = DeviceRule::tightest) {
+    return {.name = std::string(name), .rules = {{name, score, 1}}, .devices = devices};
+}
+
+std::unique_ptr<Policy> rule(RuleSet rules) {
+    return std::make_unique<RulePolicy>(std::move(rules));
+}
+
+struct Entry {
+    PolicyInfo info;
+    Make make;
+};
+
+constexpr auto kEntries = std::to_array<Entry>({
+    {{"fgd", "least growth of fragmentation (Weng et al., ATC 2023), in integers"},
+     [](const PolicyContext& context) -> Expected<std::unique_ptr<Policy>> {
+         if (context.mix.empty()) {
+             return std::make_unique<FgdPolicy>();
+         }
+         return std::make_unique<FgdPolicy>(typical_mix(context.mix));
+     }},
+    {{"fgd-published", "the same in the authors' floating-point arithmetic; simulator only"},
+     [](const PolicyContext& context) -> Expected<std::unique_ptr<Policy>> {
+         if (context.mix.empty()) {
+             return fail(ErrorKind::invalid,
+                         "policy fgd-published needs the whole pod list beforehand, so it exists "
+                         "in the simulator only; use fgd");
+         }
+         return std::make_unique<FgdPublishedPolicy>(typical_mix(context.mix));
+     }},
+    {{"binpack", "the node with the least idle GPU"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         return rule(rule_set("binpack", rules::binpack));
+     }},
+    {{"spread", "the node with the most idle GPU, its emptiest device"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         return rule(rule_set("spread", rules::spread, DeviceRule::emptiest));
+     }},
+    {{"random", "any node that fits, any device, by a seeded draw"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         return rule({.name = "random",
+                      .rules = {},
+                      .devices = DeviceRule::by_lot,
+                      .selection = Selection::uniform});
+     }},
+    {{"bestfit", "least cores and GPU left over"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         return rule(rule_set("bestfit", rules::best_fit));
+     }},
+    {{"bestfit-memory", "least cores, node memory and GPU left"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         return rule(rule_set("bestfit-memory", rules::best_fit_memory));
+     }},
+    {{"dotprod", "least alignment of demand and free resources"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         return rule(rule_set("dotprod", rules::dot_product));
+     }},
+    {{"clustering", "pods of one size together"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         return rule(rule_set("clustering", rules::clustering));
+     }},
+    {{"packing", "devices in use first, then used nodes, then empty ones"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         return rule(rule_set("packing", rules::packing));
+     }},
+    {{"gpushare", "kube-scheduler's least allocated node, the tightest device (gpushare)"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         return rule(rule_set("gpushare", rules::least_allocated));
+     }},
+    {{"exclusive", "whole devices only, as the plain NVIDIA device plugin"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         RuleSet rules = rule_set("exclusive", rules::least_allocated);
+         rules.whole_devices = true;
+         return rule(std::move(rules));
+     }},
+});
+
+constexpr auto kInfos = [] {
+    std::array<PolicyInfo, kEntries.size()> infos{};
+    for (std::size_t i = 0; i < kEntries.size(); ++i) {
+        infos[i] = kEntries[i].info;
+    }
+    return infos;
+}();
+
+}  // namespace
+
+std::span<const PolicyInfo> known_policies() { return kInfos; }
+
+Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, const PolicyContext& context) {
+    for (const Entry& entry : kEntries) {
+        if (entry.info.name == name) {
+            return entry.make(context);
+        }
+    }
+    for (std::string_view later : {"cbp", "pp", "coscheml"}) {
+        if (name == later) {
+            return fail(ErrorKind::invalid,
+                        "policy {} places by measured use or predicted interference and comes "
+                        "with insight and prediction; it is not in this version",
+                        name);
+        }
+    }
+    std::string names;
+    for (const Entry& entry : kEntries) {
+        names += names.empty() ? "" : ", ";
+        names += entry.info.name;
+    }
+    return fail(ErrorKind::invalid, "policy \"{}\" is not known; the policies are {}", name, names);
+}
+
+}  // namespace tessera

@@ -1,0 +1,29 @@
+// The policies by name: one explicit table, readable as a list of features.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/error.h"
+#include "policy/policy.h"
+#include "policy/typical_mix.h"
+
+namespace tessera {
+
+struct PolicyContext {
+    // The whole mix, for policies that may know it beforehand (the simulator's oracle). Empty:
+    // `fgd` learns it, and `fgd-published` is refused.
+    std::span<const ClassCount> mix;
+};
+
+struct PolicyInfo {
+    std::string_view name;
+    std::string_view summary;
+};
+
+std::span<const PolicyInfo> known_policies();
+Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, const PolicyContext& context);
+
+}  // namespace tessera

@@ -1,0 +1,96 @@
+#include "policy/rule_scorer.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/rng.h"
+#include "policy/assignment.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::int64_t kKeyOffset = std::int64_t{1} << 60;
+
+Extent largest_node(const Catalog& catalog) {
+    Extent extent;
+    for (const NodeShape& shape : catalog.shapes) {
+        extent.cpu_milli = std::max(extent.cpu_milli, static_cast<double>(shape.cpu.value()));
+        extent.memory_mib = std::max(extent.memory_mib, static_cast<double>(shape.memory.value()));
+        extent.gpu_milli =
+            std::max(extent.gpu_milli, 1000.0 * static_cast<double>(shape.kinds.size()));
+    }
+    return extent;
+}
+
+class RuleScorer final : public Scorer {
+  public:
+    RuleScorer(std::shared_ptr<const RuleSet> rules, const Catalog& catalog)
+        : rules_(std::move(rules)), catalog_(catalog), largest_(largest_node(catalog)) {}
+
+    Selection selection() const override { return rules_->selection; }
+
+    void score(const NodeState& node, std::span<const ClassIndex> classes,
+               std::span<Key> keys) const override {
+        for (std::size_t i = 0; i < classes.size(); ++i) {
+            const RuleInput input{node, (*catalog_.classes)[classes[i]], catalog_, largest_};
+            std::int64_t sum = 0;
+            for (const WeightedRule& rule : rules_->rules) {
+                sum += rule.weight * rule.score(input);
+            }
+            keys[i] = static_cast<Key>(sum + kKeyOffset);
+        }
+    }
+
+    void choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,
+                std::uint64_t draw, DeviceList& devices) const override {
+        const DemandClass& wanted = (*catalog_.classes)[demand_class];
+        if (wanted.footprint != Footprint::share || rules_->devices == DeviceRule::tightest) {
+            place_devices(node, wanted, catalog_, links, devices);
+            return;
+        }
+        const DeviceMask mask = fitting_devices(node, wanted, catalog_);
+        devices.clear();
+        if (mask == 0) {
+            return;
+        }
+        const int gpu =
+            rules_->devices == DeviceRule::emptiest
+                ? emptiest_device(node, mask)
+                : nth_device(mask, static_cast<int>(Rng(draw).below(
+                                       static_cast<std::uint64_t>(std::popcount(mask)))));
+        devices.push_back(GpuIndex(static_cast<std::uint8_t>(gpu)));
+    }
+
+    std::vector<TermValue> explain(const NodeState& node, ClassIndex demand_class) const override {
+        const RuleInput input{node, (*catalog_.classes)[demand_class], catalog_, largest_};
+        std::vector<TermValue> terms;
+        for (const WeightedRule& rule : rules_->rules) {
+            terms.push_back({rule.name, static_cast<double>(rule.weight * rule.score(input))});
+        }
+        return terms;
+    }
+
+  private:
+    std::shared_ptr<const RuleSet> rules_;
+    Catalog catalog_;
+    Extent largest_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Scorer> RulePolicy::scorer(const Catalog& catalog) {
+    return std::make_shared<RuleScorer>(rules_, catalog);
+}
+
+DemandClass RulePolicy::adapt(DemandClass demand_class) const {
+    if (!rules_->whole_devices || demand_class.footprint != Footprint::share) {
+        return demand_class;
+    }
+    demand_class.footprint = Footprint::whole;
+    demand_class.milli = kWholeGpu;
+    demand_class.requests.front().milli = kWholeGpu;
+    demand_class.gpu_milli_total = kWholeGpu.value();
+    return demand_class;
+}
+
+}  // namespace tessera
