@@ -187,6 +187,17 @@ void Cluster::GpuUse::add(const DeviceGrant& grant, int sign) {
     }
 }
 
+Catalog Cluster::catalog(const ClassTable& classes) const {
+    return {.kinds = kinds_,
+            .shapes = shapes_,
+            .nodes_of_shape = shape_nodes_,
+            .classes = &classes,
+            .nodes = states_.size(),
+            .gpus = gpu_count_,
+            .cpu = cpu_capacity_,
+            .memory = memory_capacity_};
+}
+
 Cluster::GpuUse Cluster::use(NodeIndex node, GpuIndex gpu) const {
     const bool known = gpu.slot() < node_use_[node.slot()].gpu_slots;
     return known ? gpu_use_[first_gpu_[node.slot()] + gpu.slot()] : GpuUse{};
