@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/text.h"
 
 namespace tessera {
 namespace {
@@ -25,7 +26,12 @@ struct ResolvedType {
     std::int32_t model = -1;  // into the model names
 };
 
-std::string_view shown(std::string_view text) { return text.substr(0, kShownMax); }
+// A name as part of a path in a message.
+std::string shown(std::string_view name) {
+    const bool plain = name.size() <= kShownMax &&
+                       std::ranges::all_of(name, [](char c) { return c > ' ' && c < '\x7f'; });
+    return plain ? std::string(name) : in_quotes(name);
+}
 
 std::string at_line(int line) { return line > 0 ? fmt::format("line {}: ", line) : std::string(); }
 
@@ -80,8 +86,8 @@ class CellTreeBuilder {
             TESSERA_CHECK(check_type(type));
             types_[i].type = &type;
             if (!by_name_.emplace(type.name, static_cast<int>(i)).second) {
-                return fail(ErrorKind::invalid, "{}cellTypes: \"{}\" is there twice",
-                            at_line(type.line), shown(type.name));
+                return fail(ErrorKind::invalid, "{}cellTypes: {} is there twice",
+                            at_line(type.line), in_quotes(type.name));
             }
         }
         for (std::size_t i = 0; i < types_.size(); ++i) {
@@ -142,9 +148,9 @@ class CellTreeBuilder {
             at = child->second;
             if (at == start || std::cmp_equal(step, types_.size())) {
                 return fail(
-                    ErrorKind::invalid, "{}cellTypes.{}.childCellType: \"{}\" leads back to itself",
+                    ErrorKind::invalid, "{}cellTypes.{}.childCellType: {} leads back to itself",
                     at_line(types_[slot(at)].type->line), shown(types_[slot(at)].type->name),
-                    shown(types_[slot(at)].type->child));
+                    in_quotes(types_[slot(at)].type->child));
             }
         }
         const CellType& type = *types_[slot(start)].type;
@@ -200,10 +206,10 @@ class CellTreeBuilder {
         if (const CellType* first = priority_from_[model];
             first != nullptr && tree_.priorities_[model] != priority) {
             return fail(ErrorKind::invalid,
-                        "{}cellTypes.{}.childCellPriority: GPU model \"{}\" has priority {} here "
-                        "and {} in \"{}\"; a model has one priority",
-                        at_line(type.line), shown(type.name), shown(type.child), priority,
-                        tree_.priorities_[model], shown(first->name));
+                        "{}cellTypes.{}.childCellPriority: GPU model {} has priority {} here "
+                        "and {} in {}; a model has one priority",
+                        at_line(type.line), shown(type.name), in_quotes(type.child), priority,
+                        tree_.priorities_[model], in_quotes(first->name));
         }
         priority_from_[model] = &type;
         tree_.priorities_[model] = priority;
@@ -218,18 +224,18 @@ class CellTreeBuilder {
             const auto type = by_name_.find(spec.type);
             if (type == by_name_.end()) {
                 return fail(ErrorKind::invalid,
-                            "{}cells[{}].cellType: \"{}\" is not among the cellTypes",
-                            at_line(spec.line), i, shown(spec.type));
+                            "{}cells[{}].cellType: {} is not among the cellTypes",
+                            at_line(spec.line), i, in_quotes(spec.type));
             }
             const ResolvedType& resolved = types_[slot(type->second)];
             if (resolved.node_levels == 0) {
                 return fail(ErrorKind::invalid,
-                            "{}cells[{}].cellType: no type from \"{}\" down to \"{}\" has "
-                            "isNodeLevel, so its GPUs would belong to no node (if \"{}\" is not "
+                            "{}cells[{}].cellType: no type from {} down to {} has "
+                            "isNodeLevel, so its GPUs would belong to no node (if {} is not "
                             "a GPU model, it is missing in cellTypes)",
-                            at_line(spec.line), i, shown(spec.type),
-                            shown(tree_.model_names_[slot(resolved.model)]),
-                            shown(tree_.model_names_[slot(resolved.model)]));
+                            at_line(spec.line), i, in_quotes(spec.type),
+                            in_quotes(tree_.model_names_[slot(resolved.model)]),
+                            in_quotes(tree_.model_names_[slot(resolved.model)]));
             }
             total = std::min(kHuge, total + resolved.cells);
             if (total > limits_.cells) {
@@ -269,9 +275,9 @@ class CellTreeBuilder {
         const bool given = parent.spec != nullptr && !parent.spec->children.empty();
         if (given && std::cmp_not_equal(parent.spec->children.size(), type.type->child_count)) {
             return fail(ErrorKind::invalid,
-                        "{}cell \"{}\" of type \"{}\" lists {} cellChildren, its type says {}",
+                        "{}cell \"{}\" of type {} lists {} cellChildren, its type says {}",
                         at_line(parent.spec->line), tree_.cell(parent.cell).id,
-                        shown(type.type->name), parent.spec->children.size(),
+                        in_quotes(type.type->name), parent.spec->children.size(),
                         type.type->child_count);
         }
         for (std::int64_t k = 0; k < type.type->child_count; ++k) {
@@ -315,20 +321,19 @@ class CellTreeBuilder {
 
     static Expected<void> check_spec(const CellSpec& spec, const std::string& expected, int type) {
         if (!spec.type.empty() && spec.type != expected) {
-            return fail(ErrorKind::invalid,
-                        "{}cellType: \"{}\" stands where the parent's type has \"{}\"",
-                        at_line(spec.line), shown(spec.type), shown(expected));
+            return fail(ErrorKind::invalid, "{}cellType: {} stands where the parent's type has {}",
+                        at_line(spec.line), in_quotes(spec.type), in_quotes(expected));
         }
         if (!spec.id.empty() && !good_id(spec.id)) {
             return fail(ErrorKind::invalid,
-                        "{}cellId: \"{}\" is not accepted: 1 to {} characters, no blanks or "
+                        "{}cellId: {} is not accepted: 1 to {} characters, no blanks or "
                         "commas, no empty part between slashes",
-                        at_line(spec.line), shown(spec.id), kIdLengthMax);
+                        at_line(spec.line), in_quotes(spec.id), kIdLengthMax);
         }
         if (type < 0 && !spec.children.empty()) {
             return fail(ErrorKind::invalid,
-                        "{}a cell of GPU model \"{}\" has cellChildren; a GPU contains none",
-                        at_line(spec.line), shown(expected));
+                        "{}a cell of GPU model {} has cellChildren; a GPU contains none",
+                        at_line(spec.line), in_quotes(expected));
         }
         return {};
     }
