@@ -22,6 +22,14 @@ add_layer(codec
           DEPENDS model base PRIVATE_LINKS yaml-cpp)
 """
 
+DOCUMENT = """# Layers
+| Layer | Holds | Pure | May include |
+|---|---|---|---|
+| `base` | errors | yes | |
+| `model` | GPUs | yes | base |
+| `codec` | JSON | no | model base |
+"""
+
 
 class TreeCase(unittest.TestCase):
     """A source tree in a temporary folder; write() adds files to it."""
@@ -30,6 +38,7 @@ class TreeCase(unittest.TestCase):
         self.root = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.root)
         self.write("src/CMakeLists.txt", TABLE)
+        self.write("docs/architecture.md", DOCUMENT)
         self.write("src/base/error.h", "// Errors.\n#pragma once\n#include <fmt/format.h>\n#include <string>\n")
 
     def write(self, name, text):
@@ -82,12 +91,21 @@ class Layering(TreeCase):
         self.expect(self.faults_with("src/codec/json.cc", '#include "base/absent.h"\n'), "there is no")
 
     def test_cycle_in_the_table(self):
-        faults = self.faults_with("src/CMakeLists.txt", "add_layer(base DEPENDS model)\nadd_layer(model)\n")
-        self.expect(faults, "not declared above")
+        layers = layering_test.read_layers("add_layer(base DEPENDS model)\nadd_layer(model)\n")
+        self.expect(list(layering_test.check_table(layers)), "not declared above")
 
     def test_pure_on_impure(self):
-        table = "add_layer(base)\nadd_layer(model PURE DEPENDS base)\n"
-        self.expect(self.faults_with("src/CMakeLists.txt", table), "is PURE but depends on base")
+        layers = layering_test.read_layers("add_layer(base)\nadd_layer(model PURE DEPENDS base)\n")
+        self.expect(list(layering_test.check_table(layers)), "is PURE but depends on base")
+
+    def test_document(self):
+        for changed in (
+            DOCUMENT.replace("| model base |", "| model |"),
+            DOCUMENT.replace("| JSON | no |", "| JSON | yes |"),
+            DOCUMENT.replace("| `codec` | JSON | no | model base |\n", ""),
+        ):
+            with self.subTest(document=changed):
+                self.expect(self.faults_with("docs/architecture.md", changed), "layer codec differs")
 
     def test_impure_headers(self):
         for header in ("thread", "fstream", "iostream", "chrono", "mutex", "sys/socket.h", "unistd.h"):

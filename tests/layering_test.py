@@ -2,8 +2,8 @@
 """Checks every #include against the layers' table.
 
 The table is src/CMakeLists.txt itself: add_layer(NAME [PURE] DEPENDS ...) says what a layer may
-include, so the linker and this test obey the same lines. Also checked: every folder of src/ is a
-declared layer, includes start at src/, heavy libraries stay out of headers, and PURE layers use no
+include, so the linker and this test obey the same lines. Also checked: the table in
+docs/architecture.md says the same, every folder of src/ is a declared layer, includes start at src/, heavy libraries stay out of headers, and PURE layers use no
 I/O, no clock, no thread and no library but the few named here.
 
 usage: layering_test.py [ROOT]
@@ -69,6 +69,17 @@ def check_table(layers):
         seen.add(name)
 
 
+def check_document(root, layers):
+    """docs/architecture.md has a row "| `layer` | ... | yes or no | allowed layers |" for each."""
+    path = os.path.join(root, "docs", "architecture.md")
+    text = read(path) if os.path.exists(path) else ""
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (yes|no) \|([^|]*)\|$", text, re.MULTILINE)
+    shown = {name: (pure == "yes", allowed.split()) for name, pure, allowed in rows}
+    for name in {**layers, **shown}:
+        if shown.get(name) != layers.get(name):
+            yield f"docs/architecture.md: layer {name} differs from src/CMakeLists.txt"
+
+
 def check_include(layer, layers, path, header, quoted):
     """The reason why this include is wrong, or None."""
     pure, depends = layers[layer]
@@ -117,7 +128,7 @@ def check(root):
     layers = read_layers(read(os.path.join(source, "CMakeLists.txt")))
     if not layers:
         return ["src/CMakeLists.txt: no add_layer found"]
-    faults = list(check_table(layers))
+    faults = [*check_table(layers), *check_document(root, layers)]
     for path in find_files(source, {".h", ".cc"}):
         layer = os.path.relpath(path, source).split(os.sep)[0]
         if layer in layers:
