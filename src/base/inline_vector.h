@@ -150,7 +150,7 @@ class InlineVector {
             heap_ = other.heap_;
             other.capacity_ = N;
         } else if (size_ > 0) {
-            std::memcpy(inline_, other.inline_, size_ * sizeof(T));
+            std::memcpy(inline_, other.inline_, std::min<std::size_t>(size_, N) * sizeof(T));
         }
         other.size_ = 0;
     }
