@@ -45,14 +45,21 @@ void place_devices(const NodeState& node, const DemandClass& demand_class, const
 }
 
 void apply_class(NodeState& node, const DemandClass& demand_class, const Catalog& catalog) {
+    DeviceList devices;
+    if (demand_class.wants_gpu()) {
+        assign_devices(node, demand_class, catalog, devices);
+    }
+    apply_devices(node, demand_class, catalog, devices);
+}
+
+void apply_devices(NodeState& node, const DemandClass& demand_class, const Catalog& catalog,
+                   const DeviceList& devices) {
     node.free_cpu_milli -= demand_class.cpu.value();
     node.free_memory_mib -= demand_class.memory.value();
     --node.free_pods;
     if (!demand_class.wants_gpu() || demand_class.admin_access) {
         return;
     }
-    DeviceList devices;
-    assign_devices(node, demand_class, catalog, devices);
     std::size_t next = 0;
     for (const GpuRequest& request : demand_class.requests) {
         for (int i = 0; i < request.gpus && next < devices.size(); ++i, ++next) {

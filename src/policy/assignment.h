@@ -16,7 +16,10 @@ bool assign_devices(const NodeState& node, const DemandClass& demand_class, cons
 void place_devices(const NodeState& node, const DemandClass& demand_class, const Catalog& catalog,
                    const LinkMatrix& links, DeviceList& devices);
 
-// Puts the class on a copy of a node's state, devices chosen by the plain rule.
+// Puts the class on a copy of a node's state, on the given devices.
+void apply_devices(NodeState& node, const DemandClass& demand_class, const Catalog& catalog,
+                   const DeviceList& devices);
+// The same, devices chosen by the plain rule.
 void apply_class(NodeState& node, const DemandClass& demand_class, const Catalog& catalog);
 
 // Whether the class fits on the node now: the plain rule that the engine's bit rows must equal.

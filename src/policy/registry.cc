@@ -6,6 +6,7 @@
 #include "policy/fgd.h"
 #include "policy/fgd_published.h"
 #include "policy/rules.h"
+#include "policy/tessera/tessera_policy.h"
 
 namespace tessera {
 namespace {
@@ -27,6 +28,10 @@ struct Entry {
 };
 
 constexpr auto kEntries = std::to_array<Entry>({
+    {{"tessera", "least cost to what is left: gaps, cores, scarce and whole nodes; learns the mix"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         return std::make_unique<TesseraPolicy>();
+     }},
     {{"fgd", "least growth of fragmentation (Weng et al., ATC 2023), in integers"},
      [](const PolicyContext& context) -> Expected<std::unique_ptr<Policy>> {
          if (context.mix.empty()) {

@@ -1,0 +1,273 @@
+#include "policy/tessera/tessera_policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "policy/devices.h"
+#include "policy/tessera/tessera_scorer.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::uint64_t kWindow = 256;  // arrivals between looks at hosts and departures
+constexpr double kPriceMove = 0.05;     // a smaller change of P_m is not taken
+constexpr double kDrainMove = 0.1;
+constexpr double kFollow = 0.25;  // share of a window's departures that is believed
+
+// What a share takes of a device of this size, in milli: compute or memory, whichever is more.
+int share_size(const DemandClass& c, MemoryMib total) {
+    std::int64_t size = c.milli.value();
+    if (total.value() > 0) {
+        const std::int64_t memory = c.memory_on(total).value();
+        size = std::max(size, (memory * 1000 + total.value() - 1) / total.value());
+    }
+    return static_cast<int>(std::min<std::int64_t>(size, 1000));
+}
+
+double gpu_milli(const DemandClass& c) { return static_cast<double>(c.gpu_milli_total); }
+
+// Whether an empty node of this shape could take the class.
+bool shape_holds(const NodeShape& shape, const DemandClass& c, const Catalog& catalog) {
+    if (shape.cpu < c.cpu || shape.memory < c.memory) {
+        return false;
+    }
+    const auto devices = std::count_if(shape.kinds.begin(), shape.kinds.end(), [&](KindIndex kind) {
+        return may_use(c, catalog.kinds[kind.slot()]);
+    });
+    return devices >= c.gpus;
+}
+
+ClassIndex class_at(std::size_t slot) { return ClassIndex(static_cast<std::uint32_t>(slot)); }
+
+}  // namespace
+
+std::shared_ptr<const Scorer> TesseraPolicy::scorer(const Catalog& catalog) {
+    learn(catalog);
+    return make_scorer(catalog);
+}
+
+std::shared_ptr<const Scorer> TesseraPolicy::make_scorer(const Catalog& catalog) const {
+    return std::make_shared<TesseraScorer>(std::make_shared<const Potential>(potential_), catalog);
+}
+
+void TesseraPolicy::arrived(ClassIndex demand_class) { mix_.arrived(demand_class); }
+void TesseraPolicy::departed(ClassIndex) { ++window_departures_; }
+
+double TesseraPolicy::count(std::size_t demand_class) const {
+    return static_cast<double>(mix_.counts()[demand_class]) / MixLearner::kUnit;
+}
+
+PolicyUpdate TesseraPolicy::update(const Catalog& catalog, const Census& census) {
+    bool everything = false;
+    std::vector<ClassIndex> repriced;
+    if (mix_.arrivals() % kWindow == 0) {
+        repriced = reprice_hosts(census);
+        everything = follow_departures();
+    }
+    if (mix_.due()) {
+        learn(catalog);
+        mix_.learned(catalog.nodes);
+        everything = true;
+    }
+    if (!everything && repriced.empty()) {
+        return {};
+    }
+    potential_.host = host_term(catalog);
+    return {make_scorer(catalog), everything ? std::vector<ClassIndex>() : repriced};
+}
+
+void TesseraPolicy::learn(const Catalog& catalog) {
+    double gpu_demand = 0;
+    for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
+        gpu_demand += count(i) * gpu_milli((*catalog.classes)[class_at(i)]);
+    }
+    potential_.gap_of_kind.assign(catalog.kinds.size(), 0);
+    potential_.scarcity.price.assign(catalog.shapes.size(), 0);
+    if (gpu_demand <= 0) {
+        potential_.gaps.assign(1, GapTerm());
+        return;
+    }
+    learn_gaps(catalog, gpu_demand);
+    learn_scarcity(catalog, gpu_demand);
+    learn_hosts(catalog, gpu_demand);
+    learn_cores(catalog, gpu_demand);
+}
+
+void TesseraPolicy::learn_gaps(const Catalog& catalog, double gpu_demand) {
+    // Sizes depend on the device's memory only where somebody asks for memory.
+    std::map<std::int64_t, std::uint8_t> by_memory;
+    potential_.gaps.clear();
+    for (std::size_t kind = 0; kind < catalog.kinds.size(); ++kind) {
+        const MemoryMib total = catalog.kinds[kind].memory;
+        const auto [found, fresh] = by_memory.try_emplace(
+            total.value(),
+            static_cast<std::uint8_t>(std::min<std::size_t>(potential_.gaps.size(), 255)));
+        potential_.gap_of_kind[kind] = found->second;
+        if (!fresh) {
+            continue;
+        }
+        std::array<double, 1001> demand{};  // of pods, by size of a share
+        std::array<double, 1001> needs_more{};
+        for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
+            const DemandClass& c = (*catalog.classes)[class_at(i)];
+            if (!c.wants_gpu() || count(i) <= 0) {
+                continue;
+            }
+            const int size = c.footprint == Footprint::whole ? 1000 : share_size(c, total);
+            needs_more[static_cast<std::size_t>(size)] += count(i) * gpu_milli(c) / gpu_demand;
+            if (size > 0 && size < 1000) {
+                demand[static_cast<std::size_t>(size)] += count(i) * c.gpus;
+            }
+        }
+        // From "needs exactly x" to "needs more than x".
+        double more = 0;
+        for (std::size_t x = 1001; x-- > 0;) {
+            const double here = needs_more[x];
+            needs_more[x] = more;
+            more += here;
+        }
+        std::vector<SizeDemand> sizes;
+        for (int x = 1; x < 1000; ++x) {
+            if (demand[static_cast<std::size_t>(x)] > 0) {
+                sizes.push_back({x, demand[static_cast<std::size_t>(x)]});
+            }
+        }
+        potential_.gaps.emplace_back(gap_values(sizes), needs_more, parameters_.useless_weight);
+    }
+    if (potential_.gaps.empty()) {
+        potential_.gaps.emplace_back();
+    }
+}
+
+void TesseraPolicy::learn_scarcity(const Catalog& catalog, double gpu_demand) {
+    const double gpus = static_cast<double>(catalog.gpus);
+    std::vector<double> price(catalog.shapes.size(), 0);
+    std::vector<std::size_t> holding;
+    for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
+        const DemandClass& c = (*catalog.classes)[class_at(i)];
+        if (!c.wants_gpu() || count(i) <= 0) {
+            continue;
+        }
+        holding.clear();
+        double room = 0;
+        for (std::size_t shape = 0; shape < catalog.shapes.size(); ++shape) {
+            if (shape_holds(catalog.shapes[shape], c, catalog)) {
+                holding.push_back(shape);
+                room += static_cast<double>(catalog.nodes_of_shape[shape] *
+                                            catalog.shapes[shape].kinds.size());
+            }
+        }
+        if (room > 0 && room <= parameters_.scarce_share * gpus) {
+            const double share = count(i) * gpu_milli(c) / gpu_demand;
+            for (std::size_t shape : holding) {
+                price[shape] += share * gpus / room;
+            }
+        }
+    }
+    for (std::size_t shape = 0; shape < price.size(); ++shape) {
+        potential_.scarcity.price[shape] = std::llround(
+            std::min(price[shape], parameters_.scarcity_most) * static_cast<double>(kUnit));
+    }
+}
+
+void TesseraPolicy::learn_hosts(const Catalog& catalog, double gpu_demand) {
+    std::size_t largest = 0;
+    for (std::size_t shape = 0; shape < catalog.shapes.size(); ++shape) {
+        if (catalog.nodes_of_shape[shape] > 0) {
+            largest = std::max(largest, catalog.shapes[shape].kinds.size());
+        }
+    }
+    std::vector<HostClass> hosts;
+    for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
+        const DemandClass& c = (*catalog.classes)[class_at(i)];
+        if (c.footprint != Footprint::whole || c.gpus * 2U <= largest || count(i) <= 0) {
+            continue;
+        }
+        HostClass host;
+        host.demand_class = class_at(i);
+        const double population =
+            count(i) * gpu_milli(c) / gpu_demand * static_cast<double>(catalog.gpus) / c.gpus;
+        host.need = parameters_.safety * std::sqrt(population);
+        const auto known = std::find_if(hosts_.begin(), hosts_.end(), [&](const HostClass& h) {
+            return h.demand_class == host.demand_class;
+        });
+        host.price = known == hosts_.end() ? 0 : known->price;
+        hosts.push_back(host);
+    }
+    hosts_ = std::move(hosts);
+}
+
+void TesseraPolicy::learn_cores(const Catalog& catalog, double gpu_demand) {
+    double gpu_pod_cores = 0;
+    double all_cores = 0;
+    std::vector<AdmissionTerm::Step> steps;
+    for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
+        const DemandClass& c = (*catalog.classes)[class_at(i)];
+        const double cores = count(i) * static_cast<double>(c.cpu.value());
+        all_cores += cores;
+        if (c.wants_gpu() && count(i) > 0) {
+            gpu_pod_cores += cores;
+            steps.push_back({c.cpu.value(), count(i) * gpu_milli(c) / gpu_demand});
+        }
+    }
+    potential_.stranding = StrandingTerm(gpu_pod_cores / gpu_demand);
+    const double asked = all_cores / gpu_demand;
+    const double there = static_cast<double>(catalog.cpu.value()) /
+                         (1000 * static_cast<double>(std::max<std::int64_t>(catalog.gpus, 1)));
+    const double shortage = there > 0 ? asked / there : 0;
+    const double share =
+        std::clamp((shortage - parameters_.admission_from) / parameters_.admission_width, 0.0, 1.0);
+    potential_.admission = AdmissionTerm(std::move(steps), parameters_.admission_weight * share);
+}
+
+HostTerm TesseraPolicy::host_term(const Catalog& catalog) const {
+    std::vector<HostTerm::Host> priced;
+    for (const HostClass& host : hosts_) {
+        if (host.price <= 0) {
+            continue;
+        }
+        const DemandClass& c = (*catalog.classes)[host.demand_class];
+        HostTerm::Host entry{.cpu_milli = c.cpu.value(),
+                             .memory_mib = c.memory.value(),
+                             .gpus = c.gpus,
+                             .price = host.price,
+                             .shape_allows = {}};
+        for (const NodeShape& shape : catalog.shapes) {
+            entry.shape_allows.push_back(shape_holds(shape, c, catalog));
+        }
+        priced.push_back(std::move(entry));
+    }
+    return HostTerm(priced, catalog.shapes.size());
+}
+
+std::vector<ClassIndex> TesseraPolicy::reprice_hosts(const Census& census) {
+    std::vector<ClassIndex> moved;
+    for (HostClass& host : hosts_) {
+        const auto nodes = static_cast<double>(census.hosts(host.demand_class));
+        double price =
+            nodes <= 0 ? 1 : std::min(1.0, std::pow(host.need / nodes, parameters_.host_power));
+        price = price < parameters_.host_least ? 0 : price;
+        const bool appears = (price > 0) != (host.price > 0);
+        if (appears || std::abs(price - host.price) > kPriceMove) {
+            host.price = price;
+            moved.push_back(host.demand_class);
+        }
+    }
+    return moved;
+}
+
+bool TesseraPolicy::follow_departures() {
+    const double rate =
+        std::min(1.0, static_cast<double>(window_departures_) / static_cast<double>(kWindow));
+    window_departures_ = 0;
+    departures_per_arrival_ += (rate - departures_per_arrival_) * kFollow;
+    if (std::abs(departures_per_arrival_ - drain_) <= kDrainMove) {
+        return false;
+    }
+    drain_ = departures_per_arrival_;
+    potential_.drain = DrainTerm(drain_);
+    return true;
+}
+
+}  // namespace tessera
