@@ -1,0 +1,64 @@
+// The engine: ledger, policy and index as one. Every door drives this object.
+//
+//   Engine engine(std::move(nodes), std::move(policy), {.seed = 42});
+//   ClassIndex c = engine.intern(demand);
+//   if (engine.arrive(pod, c)) { ... engine.placement(pod) ... }
+//   engine.depart(pod);
+//
+// Single-threaded and deterministic: the same calls give the same placements on every machine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/ledger.h"
+#include "engine/placer.h"
+#include "model/demand.h"
+#include "model/node.h"
+#include "model/placement.h"
+#include "policy/policy.h"
+
+namespace tessera {
+
+using PodIndex = StrongId<struct PodTag>;  // dense, chosen by the caller
+
+class Engine final : private NodeObserver {
+  public:
+    using Options = Placer::Options;
+
+    // Nodes in tie-break order: of equal ones the first wins. Each must pass Cluster::check().
+    Engine(std::vector<NodeSpec> nodes, std::unique_ptr<Policy> policy, Options options = {});
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    ClassIndex intern(const Demand& demand) { return placer_->intern(demand); }
+
+    // A pod arrives: the policy learns of it, and it is placed if it fits.
+    bool arrive(PodIndex pod, ClassIndex demand_class);
+    // Another try for a pod that arrived before.
+    bool try_place(PodIndex pod, ClassIndex demand_class);
+    void depart(PodIndex pod);
+
+    std::optional<Placement> placement(PodIndex pod) const;
+    // On how many nodes the class fits now.
+    std::int64_t fitting_nodes(ClassIndex demand_class) {
+        return placer_->fitting_nodes(demand_class);
+    }
+
+    const Cluster& cluster() const { return ledger_.cluster(); }
+    const Ledger& ledger() const { return ledger_; }
+    const Placer& placer() const { return *placer_; }
+    std::size_t memory_bytes() const;
+
+  private:
+    void node_changed(NodeIndex node) override { placer_->node_changed(node); }
+
+    Ledger ledger_;
+    std::unique_ptr<Placer> placer_;
+    std::vector<ClassIndex> class_of_;  // by pod, of those placed
+};
+
+}  // namespace tessera
