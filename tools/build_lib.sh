@@ -29,6 +29,21 @@ with_reasons() {
 
 apt_command() { printf 'apt-get install -y --no-remove --no-install-recommends %s' "$*"; }
 
+known_to_apt() {
+    local package
+    for package in "$@"; do
+        apt-cache show "$package" >/dev/null 2>&1 || return 1
+    done
+}
+
+# What a person without root has to type.
+sudo_command() {
+    if ! known_to_apt "$@"; then
+        printf 'sudo apt-get update && '
+    fi
+    printf 'sudo %s' "$(apt_command "$@")"
+}
+
 may_install() { [[ $(id -u) -eq 0 && -z ${TESSERA_NO_INSTALL:-} ]]; }
 
 # Installs packages; the package lists are refreshed only when they do not suffice.
@@ -40,7 +55,7 @@ install_packages() {
     export DEBIAN_FRONTEND=noninteractive
     say "installing $(with_reasons "$@")"
     local wait_for_lock=DPkg::Lock::Timeout=600
-    if apt-cache show "$@" >/dev/null 2>&1 && "${install[@]}" -o "$wait_for_lock" >"$log" 2>&1; then
+    if known_to_apt "$@" && "${install[@]}" -o "$wait_for_lock" >"$log" 2>&1; then
         return 0
     fi
     if apt-get update -o "$wait_for_lock" >"$log" 2>&1 &&
@@ -69,7 +84,7 @@ require_packages() {
         install_packages "${missing[@]}" || exit "$kExitEnvironment"
     else
         say "missing: $(with_reasons "${missing[@]}"); install them with:"
-        say "  sudo $(apt_command "${missing[@]}")"
+        say "  $(sudo_command "${missing[@]}")"
         exit "$kExitEnvironment"
     fi
 }
@@ -83,7 +98,7 @@ want_packages() {
     if may_install && install_packages "${missing[@]}"; then
         return 0
     fi
-    printf 'not installed: %s; sudo %s' "${missing[*]}" "$(apt_command "${missing[@]}")"
+    printf 'not installed: %s; %s' "${missing[*]}" "$(sudo_command "${missing[@]}")"
     return 1
 }
 
