@@ -1,10 +1,13 @@
-# Shared by ./run, ./test and bench/run: Debian packages, configure, build. Source it; it defines
-# functions only. The caller sets `root` to the top of the source tree.
+# Shared by ./run, ./test and bench/run: Debian packages, configure, build. Source it; the caller
+# sets `root` to the top of the source tree.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # the callers use the exit codes and set root
 
 # Exit codes of all scripts: 1 something failed, 2 wrong use, 3 the machine lacks something.
 readonly kExitFailed=1 kExitUsage=2 kExitEnvironment=3
+
+# ninja and ctest answer Ctrl-C by failing; without this the next step would start.
+trap 'exit 130' INT
 
 say() { printf '%s\n' "$*" >&2; }
 
