@@ -1,0 +1,74 @@
+#include "sim/file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "codec/gzip.h"
+
+namespace tessera {
+
+namespace {
+
+struct Closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, Closer>;
+
+}  // namespace
+
+bool file_exists(const std::string& path) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(path, error);
+}
+
+Expected<std::string> read_file(const std::string& path) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) {
+        return fail(ErrorKind::environment, "{}: is a directory, a file was expected", path);
+    }
+    const File file(std::fopen(path.c_str(), "rb"));
+    if (file == nullptr) {
+        return fail(ErrorKind::environment, "{}: cannot be opened: {}", path, std::strerror(errno));
+    }
+    std::string bytes;
+    std::string block(1 << 16, '\0');
+    while (const std::size_t got = std::fread(block.data(), 1, block.size(), file.get())) {
+        bytes.append(block, 0, got);
+    }
+    if (std::ferror(file.get()) != 0) {
+        return fail(ErrorKind::environment, "{}: cannot be read: {}", path, std::strerror(errno));
+    }
+    auto text = gunzip_if_packed(std::move(bytes));
+    if (!text) {
+        return tl::unexpected<Error>(std::move(text.error()).within(path));
+    }
+    return text;
+}
+
+Expected<std::string> read_file_or_packed(const std::string& path) {
+    const std::string packed = path + ".gz";
+    return read_file(!file_exists(path) && file_exists(packed) ? packed : path);
+}
+
+Expected<void> write_file(const std::string& path, std::string_view text) {
+    if (path == "-") {
+        std::fwrite(text.data(), 1, text.size(), stdout);
+        return {};
+    }
+    File file(std::fopen(path.c_str(), "wb"));
+    if (file == nullptr) {
+        return fail(ErrorKind::environment, "{}: cannot be written: {}", path,
+                    std::strerror(errno));
+    }
+    const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+    if (!written || std::fclose(file.release()) != 0) {
+        return fail(ErrorKind::environment, "{}: cannot be written: {}", path,
+                    std::strerror(errno));
+    }
+    return {};
+}
+
+}  // namespace tessera
