@@ -26,6 +26,17 @@ bool holds_devices(const Placement& placement) {
 
 DeviceKind kind_of(const GpuSpec& gpu) { return {gpu.model, gpu.memory, gpu.health, gpu.mode}; }
 
+// The domain of the first earlier device that is joined by NVLink, else one of its own. NVLink
+// joins all or pairs of a node's devices in the machines there are, so one look suffices.
+std::uint8_t link_domain(const NodeState& state, std::size_t gpu, const LinkMatrix& links) {
+    for (std::size_t other = 0; other < gpu && !links.empty(); ++other) {
+        if (links.at(static_cast<int>(other), static_cast<int>(gpu)).level == LinkLevel::nvlink) {
+            return state.gpus[other].link_domain;
+        }
+    }
+    return static_cast<std::uint8_t>(gpu);
+}
+
 }  // namespace
 
 Cluster::Cluster(ClusterOptions options) : options_(options) {
@@ -415,6 +426,8 @@ void Cluster::refresh_gpu(NodeIndex node, std::size_t gpu) {
     GpuState& device = state.gpus[gpu];
     const GpuState before = device;
     device = left_of(spec.gpus[gpu], gpu_use_[first_gpu_[node.slot()] + gpu], before.kind);
+    device.numa = before.numa;
+    device.link_domain = before.link_domain;
     if (usable(kinds_[device.kind.slot()])) {
         state.idle_value += device.value - before.value;
         const int emptied = (device.empty() ? 1 : 0) - (before.empty() ? 1 : 0);
@@ -474,6 +487,8 @@ NodeState Cluster::state_of(NodeIndex node) const {
     for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
         state.gpus[gpu] =
             left_of(spec.gpus[gpu], gpu_use_[first_gpu_[node.slot()] + gpu], shape.kinds[gpu]);
+        state.gpus[gpu].numa = spec.gpus[gpu].numa;
+        state.gpus[gpu].link_domain = link_domain(state, gpu, spec.links);
     }
     summarise(state);
     return state;

@@ -20,7 +20,8 @@ bool single_device(const DemandClass& c) {
 }
 
 bool coupled(const DemandClass& c) {
-    return c.footprint == Footprint::spread || c.footprint == Footprint::compound;
+    return c.footprint == Footprint::spread || c.footprint == Footprint::compound ||
+           (c.wants_gpu() && c.requests.front().rule != GroupRule::none);
 }
 
 // What a class needs of a device's memory. A whole device is asked by emptiness, not by size.
@@ -188,7 +189,7 @@ void Feasibility::add_coupled(const NodeState& node, std::uint64_t* out) const {
     DeviceList devices;
     for (int column : coupled_) {
         const DemandClass& c = (*catalog_.classes)[columns_[static_cast<std::size_t>(column)]];
-        if (assign_devices(node, c, catalog_, devices)) {
+        if (assign_devices(node, c, catalog_, LinkMatrix(), devices)) {
             set_bit(out, static_cast<std::size_t>(column));
         }
     }

@@ -231,14 +231,10 @@ std::optional<Placement> Placer::choose_on(NodeIndex node, ClassIndex demand_cla
         for (int i = 0; i < request.gpus; ++i, ++next) {
             const GpuState& device = state.gpus[devices_[next].slot()];
             const MemoryMib total = cluster_.kind(device.kind).memory;
-            const MemoryMib part =
-                request.memory_ppm == 0
-                    ? request.memory
-                    : MemoryMib(total.value() * request.memory_ppm / kWholeMemoryPpm);
             placement.grants.push_back({.request = request.name,
                                         .gpu = devices_[next],
                                         .milli = request.milli,
-                                        .memory = request.whole() ? total : part,
+                                        .memory = memory_held(request, total),
                                         .spare = request.spare});
         }
     }

@@ -62,10 +62,12 @@ struct GpuState {
     std::int16_t value = 0;
     std::uint16_t shares = 0;  // live shares, foreigners' too
     KindIndex kind;
+    std::uint8_t numa = 0;         // groups that a set may have to share or to avoid
+    std::uint8_t link_domain = 0;  // devices reachable over NVLink have the same
 
     bool empty() const { return shares == 0; }
 };
-static_assert(sizeof(GpuState) == 12);
+static_assert(sizeof(GpuState) == 16);
 
 // "1000 x free / total", rounded down; a device without known memory is judged by compute alone.
 constexpr std::int16_t device_value(std::int32_t idle_milli, std::int64_t free_mib,

@@ -2,52 +2,89 @@
 
 #include <bit>
 
+#include "policy/topology_choice.h"
+
 namespace tessera {
 namespace {
 
-void take_tightest(const NodeState& node, DeviceMask mask, int count, DeviceList& devices) {
-    for (; count > 0; --count) {
-        const int gpu = tightest_device(node, mask);
-        devices.push_back(GpuIndex(static_cast<std::uint8_t>(gpu)));
-        mask &= ~(DeviceMask{1} << gpu);
+void list(DeviceMask set, DeviceList& devices) {
+    for (; set != 0; set &= set - 1) {
+        devices.push_back(GpuIndex(static_cast<std::uint8_t>(std::countr_zero(set))));
     }
 }
 
-void take_lowest(DeviceMask mask, int count, DeviceList& devices) {
+DeviceMask lowest(DeviceMask mask, int count) {
+    DeviceMask set = 0;
     for (; count > 0; --count, mask &= mask - 1) {
-        devices.push_back(GpuIndex(static_cast<std::uint8_t>(std::countr_zero(mask))));
+        set |= mask & (~mask + 1);
     }
+    return set;
+}
+
+DeviceMask tightest(const NodeState& node, DeviceMask mask, int count) {
+    DeviceMask set = 0;
+    for (; count > 0; --count) {
+        const DeviceMask next = DeviceMask{1} << tightest_device(node, mask);
+        set |= next;
+        mask &= ~next;
+    }
+    return set;
+}
+
+GpuGroups groups_of(const NodeState& node, AttributeIndex attribute) {
+    GpuGroups groups;
+    groups.fill(kNoGroup);
+    for (std::size_t gpu = 0; gpu < node.gpu_count; ++gpu) {
+        groups[gpu] =
+            attribute == kAttributeNuma ? node.gpus[gpu].numa : node.gpus[gpu].link_domain;
+    }
+    return groups;
+}
+
+// `count` devices of `mask`, which has at least so many; 0 when the request's rule forbids it.
+DeviceMask pick(const NodeState& node, const GpuRequest& request, DeviceMask mask,
+                const LinkMatrix& links) {
+    if (request.rule != GroupRule::none) {
+        const GpuGroups groups = groups_of(node, request.rule_attribute);
+        return best_connected(
+            links,
+            {.candidates = mask, .count = request.gpus, .rule = request.rule, .groups = &groups});
+    }
+    if (!request.whole()) {
+        return tightest(node, mask, request.gpus);
+    }
+    if (links.empty() || request.gpus < 2) {
+        return lowest(mask, request.gpus);
+    }
+    return best_connected(links, {.candidates = mask, .count = request.gpus});
 }
 
 }  // namespace
 
+MemoryMib memory_held(const GpuRequest& request, MemoryMib device) {
+    if (request.whole()) {
+        return device;
+    }
+    return request.memory_ppm == 0
+               ? request.memory
+               : MemoryMib(device.value() * request.memory_ppm / kWholeMemoryPpm);
+}
+
 bool assign_devices(const NodeState& node, const DemandClass& demand_class, const Catalog& catalog,
-                    DeviceList& devices) {
+                    const LinkMatrix& links, DeviceList& devices) {
     devices.clear();
     const DeviceMask mask = fitting_devices(node, demand_class, catalog);
     if (std::popcount(mask) < demand_class.gpus) {
         return false;
     }
-    if (demand_class.footprint == Footprint::whole) {
-        take_lowest(mask, demand_class.gpus, devices);
-    } else {
-        take_tightest(node, mask, demand_class.gpus, devices);
-    }
-    return true;
-}
-
-void place_devices(const NodeState& node, const DemandClass& demand_class, const Catalog& catalog,
-                   const LinkMatrix& links, DeviceList& devices) {
-    assign_devices(node, demand_class, catalog, devices);
-    if (links.empty() || demand_class.footprint != Footprint::whole || demand_class.gpus < 2) {
-        return;
-    }
+    list(pick(node, demand_class.requests.front(), mask, links), devices);
+    return !devices.empty();
 }
 
 void apply_class(NodeState& node, const DemandClass& demand_class, const Catalog& catalog) {
     DeviceList devices;
     if (demand_class.wants_gpu()) {
-        assign_devices(node, demand_class, catalog, devices);
+        assign_devices(node, demand_class, catalog, LinkMatrix(), devices);
     }
     apply_devices(node, demand_class, catalog, devices);
 }
@@ -57,25 +94,22 @@ void apply_devices(NodeState& node, const DemandClass& demand_class, const Catal
     node.free_cpu_milli -= demand_class.cpu.value();
     node.free_memory_mib -= demand_class.memory.value();
     --node.free_pods;
-    if (!demand_class.wants_gpu() || demand_class.admin_access) {
+    if (devices.empty() || demand_class.admin_access) {
         return;
     }
     std::size_t next = 0;
     for (const GpuRequest& request : demand_class.requests) {
         for (int i = 0; i < request.gpus && next < devices.size(); ++i, ++next) {
             GpuState& device = node.gpus[devices[next].slot()];
-            const std::int64_t total = catalog.kinds[device.kind.slot()].memory.value();
-            const std::int64_t part = request.memory_ppm == 0
-                                          ? request.memory.value()
-                                          : total * request.memory_ppm / kWholeMemoryPpm;
+            const MemoryMib total = catalog.kinds[device.kind.slot()].memory;
             const std::int16_t before = device.value;
             node.empty_gpus = static_cast<std::uint8_t>(node.empty_gpus - (device.empty() ? 1 : 0));
             ++device.shares;
             device.idle_milli =
                 static_cast<std::int16_t>(device.idle_milli - request.milli.value());
-            device.free_memory_mib =
-                request.whole() ? 0 : static_cast<std::int32_t>(device.free_memory_mib - part);
-            device.value = device_value(device.idle_milli, device.free_memory_mib, total);
+            device.free_memory_mib = static_cast<std::int32_t>(device.free_memory_mib -
+                                                               memory_held(request, total).value());
+            device.value = device_value(device.idle_milli, device.free_memory_mib, total.value());
             node.idle_value += device.value - before;
         }
     }
@@ -89,7 +123,8 @@ bool fits(const NodeState& node, const DemandClass& demand_class, const Catalog&
         return false;
     }
     DeviceList devices;
-    return !demand_class.wants_gpu() || assign_devices(node, demand_class, catalog, devices);
+    return !demand_class.wants_gpu() ||
+           assign_devices(node, demand_class, catalog, LinkMatrix(), devices);
 }
 
 }  // namespace tessera

@@ -114,7 +114,7 @@ class FgdScorer final : public Scorer {
                 std::uint64_t, DeviceList& devices) const override {
         const DemandClass& wanted = (*catalog_.classes)[demand_class];
         if (wanted.footprint != Footprint::share) {
-            place_devices(node, wanted, catalog_, links, devices);
+            assign_devices(node, wanted, catalog_, links, devices);
             return;
         }
         // The published rule: the lowest index among the best INTEGER scores.

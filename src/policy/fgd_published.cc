@@ -92,7 +92,7 @@ class FgdPublishedScorer final : public Scorer {
                 std::uint64_t, DeviceList& devices) const override {
         const DemandClass& wanted = (*catalog_.classes)[demand_class];
         if (wanted.footprint != Footprint::share) {
-            place_devices(node, wanted, catalog_, links, devices);
+            assign_devices(node, wanted, catalog_, links, devices);
             return;
         }
         const Left left = left_of(node);
@@ -133,7 +133,7 @@ class FgdPublishedScorer final : public Scorer {
         after.cpu_milli -= wanted.cpu.value();
         if (wanted.footprint != Footprint::share) {
             DeviceList devices;
-            assign_devices(node, wanted, catalog_, devices);
+            assign_devices(node, wanted, catalog_, LinkMatrix(), devices);
             for (GpuIndex gpu : devices) {
                 after.idle[gpu.slot()] -= wanted.milli.value();
             }

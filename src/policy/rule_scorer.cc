@@ -45,7 +45,7 @@ class RuleScorer final : public Scorer {
                 std::uint64_t draw, DeviceList& devices) const override {
         const DemandClass& wanted = (*catalog_.classes)[demand_class];
         if (wanted.footprint != Footprint::share || rules_->devices == DeviceRule::tightest) {
-            place_devices(node, wanted, catalog_, links, devices);
+            assign_devices(node, wanted, catalog_, links, devices);
             return;
         }
         const DeviceMask mask = fitting_devices(node, wanted, catalog_);

@@ -167,7 +167,7 @@ void TesseraScorer::choose(const NodeState& node, ClassIndex demand_class, const
                            std::uint64_t, DeviceList& devices) const {
     const DemandClass& wanted = (*catalog_.classes)[demand_class];
     if (wanted.footprint != Footprint::share) {
-        place_devices(node, wanted, catalog_, links, devices);
+        assign_devices(node, wanted, catalog_, links, devices);
         return;
     }
     // The best score in steps of the quantum, lowest index on ties.
