@@ -1,0 +1,112 @@
+// KETI GPU-Scheduler's scores, in thousandths of its points, and its choice of GPUs.
+//
+// Two generations are known. The newer: node = 100 per free share of memory, CPU and storage
+// (0..300); GPU = flops/1000 + 100 * bandwidth + what load, heat and power say. The older (the
+// published description): node = mean of four plugins, GPU = mean of three, from free memory and
+// pod count. Without live metrics the newer GPU score keeps what is known without them.
+//   node total = round(node * wN + GPUs * wG);  a pod without GPU: node * wN, rounded down.
+// Not kept: hotter, busier and fuller GPUs scoring higher; several GPUs taken in map order; a pod
+// that asks for three GPUs getting an empty element in its list.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/topology.h"
+#include "policy/devices.h"
+
+namespace tessera {
+
+enum class KetiAllocate : std::uint8_t { spread, binpack };
+
+// The live policy, a ConfigMap of eleven keys (dialect/keti_policy.h reads it). Defaults are those
+// of its code.
+struct KetiPolicy {
+    std::int32_t node_weight_milli = 400;  // node-gpu-score-weight
+    std::int32_t gpu_weight_milli = 600;
+    std::int32_t nvlink_percent = 10;  // nvlink-weight-percentage
+    KetiAllocate allocate = KetiAllocate::spread;
+    bool node_reservation = false;       // a pod that fits nowhere keeps its best node
+    bool reschedule = true;              // a pod that failed to start is placed again
+    bool avoid_nvlink_one_gpu = false;   // one GPU: not out of an NVLink pair
+    bool multi_node_allocation = false;  // a pod's GPUs may be on several nodes
+    bool prefer_non_gpu_node = true;     // for pods without GPU
+    bool prefer_multi_gpu_node = true;   // for pods with several
+    bool prefer_least_score = false;     // the lowest total wins
+    bool avoid_high_score = false;       // the second best wins
+
+    friend bool operator==(const KetiPolicy&, const KetiPolicy&) = default;
+};
+
+// Free share of a resource, as a fraction; a total of 0 is "not known" and scores nothing.
+struct KetiShare {
+    std::int64_t free = 0;
+    std::int64_t total = 0;
+};
+
+struct KetiNode {
+    KetiShare cpu;
+    KetiShare memory;
+    KetiShare storage;
+};
+
+std::int64_t keti_node_score_milli(const KetiNode& node);
+
+// The older node score: usage, balance, matched node affinity and taint points (0..100 each).
+std::int64_t keti_node_score_2021_milli(const KetiNode& node, std::int32_t affinity = 0,
+                                        std::int32_t taint = 100);
+
+// What is known of a GPU. Absent metrics leave their term out.
+struct KetiGpu {
+    double flops = 0;      // clock MHz * cores * 2 / 1000
+    double bandwidth = 0;  // bus bits * clock MHz * 2 / 8 / 1e6
+    std::int32_t pods = 0;
+    std::int32_t used_milli = 0;  // granted; stands for utilisation where that is not measured
+    std::optional<std::int32_t> utilisation{};  // percent
+    std::optional<std::int32_t> temperature{};  // degrees Celsius
+    std::int64_t free_memory_mib = 0;
+    std::int64_t total_memory_mib = 0;
+};
+
+std::int64_t keti_gpu_score_milli(const KetiGpu& gpu);
+// The older GPU score; `largest_mib` is the largest card of the cluster.
+std::int64_t keti_gpu_score_2021_milli(const KetiGpu& gpu, std::int64_t largest_mib);
+
+// A GPU to choose from.
+struct KetiCandidate {
+    int gpu = 0;  // index in its node
+    std::int64_t score_milli = 0;
+    std::int32_t pods = 0;
+};
+
+struct KetiChoice {
+    DeviceMask gpus = 0;
+    std::int64_t score_milli = 0;  // of the set
+};
+
+// `count` of the candidates: one by score, several as pairs, where an NVLink pair's mean is raised
+// by nvlink_percent. nullopt when there are too few.
+std::optional<KetiChoice> keti_choose(std::span<const KetiCandidate> candidates,
+                                      const LinkMatrix& links, int count, const KetiPolicy& policy);
+
+// Score after the policy's adjustments for one GPU: NVLink avoided, binpack.
+std::int64_t keti_adjusted_milli(const KetiCandidate& candidate, const LinkMatrix& links, int count,
+                                 const KetiPolicy& policy);
+
+// In whole points.
+std::int64_t keti_total(std::int64_t node_milli, std::int64_t gpu_milli, const KetiPolicy& policy);
+std::int64_t keti_total_without_gpu(std::int64_t node_milli, const KetiPolicy& policy);
+
+// A node that fits.
+struct KetiNodeTotal {
+    std::int64_t total = 0;
+    int gpus = 0;
+};
+
+// Position of the node to take, -1 for none: the highest total (or lowest, or second best, as the
+// policy says), after the preferences for nodes without GPUs and with several. Ties: the first.
+int keti_pick_node(std::span<const KetiNodeTotal> nodes, int gpus_asked, const KetiPolicy& policy);
+
+}  // namespace tessera
