@@ -51,6 +51,8 @@ class Engine final : private NodeObserver {
     const Cluster& cluster() const { return ledger_.cluster(); }
     const Ledger& ledger() const { return ledger_; }
     const Placer& placer() const { return *placer_; }
+    // For benchmarks and tests that look behind the engine.
+    Placer& placer_for_tests() { return *placer_; }
     std::size_t memory_bytes() const;
 
   private:

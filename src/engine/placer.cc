@@ -11,6 +11,24 @@ namespace {
 
 constexpr std::size_t kFirstColumns = 64;
 
+// Hosts counted by looking at every node: what the index knows without looking.
+class ScanCensus final : public Census {
+  public:
+    ScanCensus(const Cluster& cluster, const ClassTable& classes)
+        : cluster_(cluster), classes_(classes) {}
+
+    std::int64_t hosts(ClassIndex demand_class) const override {
+        const Catalog known = cluster_.catalog(classes_);
+        return std::count_if(
+            cluster_.nodes().begin(), cluster_.nodes().end(),
+            [&](const NodeState& node) { return fits(node, classes_[demand_class], known); });
+    }
+
+  private:
+    const Cluster& cluster_;
+    const ClassTable& classes_;
+};
+
 }  // namespace
 
 Placer::Placer(const Cluster& cluster, std::unique_ptr<Policy> policy, Options options)
@@ -46,7 +64,8 @@ void Placer::arrived(ClassIndex demand_class) {
     if (next_ != nullptr) {
         build_slice();
     } else {
-        adopt(policy_->update(catalog(), *index_));
+        adopt(options_.full_scan ? policy_->update(catalog(), ScanCensus(cluster_, classes_))
+                                 : policy_->update(catalog(), *index_));
     }
 }
 
@@ -68,6 +87,9 @@ void Placer::adopt(PolicyUpdate update) {
         return;
     }
     index_->replace_scorer(std::move(update.scorer));
+    if (options_.full_scan) {
+        return;
+    }
     std::vector<bool> stale(cluster_.size(), false);
     for (ClassIndex host_class : update.hosts_of) {
         const int column = index_->column_of(host_class);
@@ -87,7 +109,9 @@ void Placer::adopt(PolicyUpdate update) {
 void Placer::rebuild_now(std::shared_ptr<const Scorer> scorer) {
     const std::vector<ClassIndex> columns(index_->columns().begin(), index_->columns().end());
     index_->reset(std::move(scorer), columns);
-    index_->refresh_all();
+    if (!options_.full_scan) {
+        index_->refresh_all();
+    }
     ++counters_.rebuilds;
 }
 
@@ -163,6 +187,11 @@ std::optional<Placement> Placer::choose(ClassIndex demand_class) {
         return std::nullopt;
     }
     return choose_on(node, demand_class);
+}
+
+std::optional<Placement> Placer::choose_by_scan(ClassIndex demand_class) {
+    const NodeIndex node = scan(demand_class);
+    return node.valid() ? choose_on(node, demand_class) : std::nullopt;
 }
 
 NodeIndex Placer::pick(ClassIndex demand_class, int column) {

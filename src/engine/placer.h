@@ -31,7 +31,7 @@ class Placer {
         // slices above, so that no decision waits for it.
         std::size_t rebuild_at_once_nodes = 2048;
         std::size_t slice_nodes = 2;
-        // For tests and benchmarks: no index, every decision scans every node.
+        // No index: every decision scans every node. The same placements, for comparison.
         bool full_scan = false;
     };
 
@@ -47,6 +47,8 @@ class Placer {
 
     // Where the class goes now; nothing when it fits nowhere.
     std::optional<Placement> choose(ClassIndex demand_class);
+    // The same by a scan of all nodes, without the index: slow, and equal to choose().
+    std::optional<Placement> choose_by_scan(ClassIndex demand_class);
     // The same on one given node.
     std::optional<Placement> choose_on(NodeIndex node, ClassIndex demand_class);
 
