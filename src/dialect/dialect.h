@@ -58,7 +58,9 @@ struct ContainerUse {
 struct PodDemand {
     Demand demand;
     std::vector<ContainerUse> uses;
-    std::string pinned_node;  // by the dialect's own key; pod_demand() puts it into the filter
+    // By the dialect's own keys; pod_demand() puts them into the demand.
+    std::string pinned_node;
+    std::optional<std::int32_t> priority;
 };
 
 // A decision about a pod, for writing it down.
