@@ -36,7 +36,9 @@ bool Engine::try_place(PodIndex pod, ClassIndex demand_class) {
     if (!chosen) {
         return false;
     }
-    const bool granted = ledger_.assume(owner(pod), *chosen).has_value();
+    const DemandClass& wanted = placer_->classes()[demand_class];
+    const Terms terms{.tolerates = wanted.tolerates_no_new ? Health::no_new : Health::ok};
+    const bool granted = ledger_.assume(owner(pod), *chosen, terms).has_value();
     TESSERA_ASSERT(granted, "the index offers only what the ledger grants");
     if (pod.slot() >= class_of_.size()) {
         class_of_.resize(pod.slot() + 1);

@@ -11,6 +11,13 @@ namespace {
 
 constexpr std::size_t kFirstColumns = 64;
 
+// Amounts in a driver's own units are no part of a node's packed state: such classes are rare, and
+// served by a scan that asks the cluster itself.
+bool wants_spare(const DemandClass& demand_class) {
+    return std::any_of(demand_class.requests.begin(), demand_class.requests.end(),
+                       [](const GpuRequest& request) { return request.spare != SpareAmounts{}; });
+}
+
 // Hosts counted by looking at every node: what the index knows without looking.
 class ScanCensus final : public Census {
   public:
@@ -139,7 +146,7 @@ void Placer::node_changed(NodeIndex node) {
 
 int Placer::column_for(ClassIndex demand_class) {
     const int column = index_->column_of(demand_class);
-    if (column >= 0 || options_.full_scan) {
+    if (column >= 0 || options_.full_scan || wants_spare(classes_[demand_class])) {
         return column;
     }
     const int free = free_column();
@@ -214,13 +221,14 @@ NodeIndex Placer::pick(ClassIndex demand_class, int column) {
 NodeIndex Placer::scan(ClassIndex demand_class) {
     const DemandClass& wanted = classes_[demand_class];
     const Catalog known = catalog();
+    const bool spare = wants_spare(wanted);
     const ClassIndex only[] = {demand_class};
     std::vector<NodeIndex> fitting;
     NodeIndex best;
     Key best_key = 0;
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
         const NodeState& state = cluster_.node(NodeIndex(n));
-        if (!fits(state, wanted, known)) {
+        if (!fits(state, wanted, known) || (spare && !grantable(NodeIndex(n), demand_class))) {
             continue;
         }
         if (index_->scorer().selection() == Selection::uniform) {
@@ -238,6 +246,11 @@ NodeIndex Placer::scan(ClassIndex demand_class) {
         return fitting[rng_.below(fitting.size())];
     }
     return best;
+}
+
+bool Placer::grantable(NodeIndex node, ClassIndex demand_class) {
+    const std::optional<Placement> placement = choose_on(node, demand_class);
+    return placement && cluster_.fits(*placement);
 }
 
 std::optional<Placement> Placer::choose_on(NodeIndex node, ClassIndex demand_class) {

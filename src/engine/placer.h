@@ -75,6 +75,7 @@ class Placer {
     int free_column();
     NodeIndex pick(ClassIndex demand_class, int column);
     NodeIndex scan(ClassIndex demand_class);
+    bool grantable(NodeIndex node, ClassIndex demand_class);
     void adopt(PolicyUpdate update);
     void build_slice();
     void rebuild_now(std::shared_ptr<const Scorer> scorer);
