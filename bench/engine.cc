@@ -39,7 +39,7 @@ struct Case {
 };
 
 constexpr Case kCases[] = {
-    {"default"},
+    {"default", 1, 20, 3},
     {"memory", 0.45, 40},
     {"classes", 1, 20, 6, 450},
 };
