@@ -56,7 +56,9 @@ void Index::set_column(std::size_t column, ClassIndex demand_class) {
             fit_bit(column, n, true);
             scorer_->score(state, only, std::span(keys_).first(1));
             TESSERA_DEBUG_ASSERT(keys_[0] != 0, "a node that fits has a key");
-            forest_.write(column, n, keys_[0]);
+            forest_.begin(n, scorer_->tie(state));
+            forest_.write(column, keys_[0]);
+            forest_.end();
         }
     }
 }
@@ -73,11 +75,13 @@ void Index::refresh(NodeIndex node) {
         }
     }
     scorer_->score(cluster_.node(node), batch_, std::span(keys_).first(batch_.size()));
+    forest_.begin(node.slot(), scorer_->tie(cluster_.node(node)));
     write_changes(node.slot(), fit_.data());
     for (std::size_t i = 0; i < batch_.size(); ++i) {
         TESSERA_DEBUG_ASSERT(keys_[i] != 0, "a node that fits has a key");
-        forest_.write(batch_columns_[i], node.slot(), keys_[i]);
+        forest_.write(batch_columns_[i], keys_[i]);
     }
+    forest_.end();
 }
 
 // Records the new set; what no longer fits loses its key.
@@ -90,7 +94,7 @@ void Index::write_changes(std::size_t node, const std::uint64_t* fit) {
             const bool now = ((fit[w] >> bit) & 1) != 0;
             fit_bit(w * 64 + bit, node, now);
             if (!now) {
-                forest_.write(w * 64 + bit, node, 0);
+                forest_.write(w * 64 + bit, 0);
             }
         }
         kept = fit[w];
@@ -155,7 +159,8 @@ bool Index::consistent() const {
                 scorer_->score(cluster_.node(NodeIndex(n)), only, std::span(&fresh, 1));
                 ++counts[column];
             }
-            if (fresh != forest_.at(column, n) || now != fits(column, NodeIndex(n))) {
+            if (fresh != forest_.at(column, n) || now != fits(column, NodeIndex(n)) ||
+                (now && forest_.tie(n) != scorer_->tie(cluster_.node(NodeIndex(n))))) {
                 return false;
             }
         }

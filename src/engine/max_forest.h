@@ -1,8 +1,9 @@
 // One max tree per column over all nodes, in node order.
 //
-// best(column) walks from the root to the first node that holds the largest key, so ties cost no
-// bits. A write climbs only while it changes a block's maximum. Blocks of all columns lie
-// interleaved, so that the keys of one node touch few pages however many columns there are.
+// best(column) walks from the root to the first node of the largest rank (key, then the node's
+// tie), so node order costs no bits. A write climbs only while it changes a block's maximum. Keys
+// of all columns lie interleaved by blocks of nodes, so that one node's keys touch few pages
+// however many columns there are; the ties are kept once per node, not per column.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,15 @@ class MaxForest {
 
     void resize(std::size_t nodes, std::size_t columns);
 
-    Key at(std::size_t column, std::size_t node) const { return levels_[0].at(column, node); }
-    void write(std::size_t column, std::size_t node, Key key);
-    // The first node with the largest key; nodes() when every key is 0.
+    Key at(std::size_t column, std::size_t node) const { return leaves_[leaf(column, node)]; }
+    Tie tie(std::size_t node) const { return ties_[node]; }
+
+    // A node's new keys are written between begin() and end(): all that are not 0, before or after.
+    void begin(std::size_t node, Tie tie);
+    void write(std::size_t column, Key key);
+    void end() { ties_[node_] = tie_; }
+
+    // The first node with the largest rank; nodes() when every key is 0.
     std::size_t best(std::size_t column) const;
     void clear_column(std::size_t column);
 
@@ -31,24 +38,31 @@ class MaxForest {
     std::size_t memory_bytes() const;
 
   private:
-    struct Level {
-        std::vector<Key> keys;
-        std::size_t entries = 0;
-        std::size_t columns = 0;
+    using Rank = std::uint64_t;  // key, then tie; 0 = does not fit
 
-        std::size_t block(std::size_t column, std::size_t block_index) const {
-            return (block_index * columns + column) * kFanOut;
-        }
-        std::size_t slot(std::size_t column, std::size_t entry) const {
-            return block(column, entry / kFanOut) + entry % kFanOut;
-        }
-        Key at(std::size_t column, std::size_t entry) const { return keys[slot(column, entry)]; }
-        Key block_max(std::size_t column, std::size_t block_index) const;
+    struct Level {
+        std::vector<Rank> ranks;
+        std::size_t entries = 0;
     };
 
-    std::vector<Level> levels_;  // leaves first; the last level is one block
+    static Rank rank(Key key, Tie tie) { return key == 0 ? 0 : Rank{key} << 32 | tie; }
+    std::size_t block(std::size_t column, std::size_t index) const {
+        return (index * columns_ + column) * kFanOut;
+    }
+    std::size_t leaf(std::size_t column, std::size_t node) const {
+        return block(column, node / kFanOut) + node % kFanOut;
+    }
+    Rank leaf_max(std::size_t column, std::size_t block_index) const;
+    Rank level_max(const Level& level, std::size_t column, std::size_t block_index) const;
+    void climb(std::size_t column, std::size_t entry, Rank before, Rank now);
+
+    std::vector<Key> leaves_;
+    std::vector<Tie> ties_;      // by node, padded to whole blocks
+    std::vector<Level> levels_;  // above the leaves; the last one is a single block
     std::size_t nodes_ = 0;
     std::size_t columns_ = 0;
+    std::size_t node_ = 0;  // being written
+    Tie tie_ = 0;
 };
 
 }  // namespace tessera

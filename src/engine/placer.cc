@@ -225,7 +225,7 @@ NodeIndex Placer::scan(ClassIndex demand_class) {
     const ClassIndex only[] = {demand_class};
     std::vector<NodeIndex> fitting;
     NodeIndex best;
-    Key best_key = 0;
+    std::pair<Key, Tie> best_rank{};
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
         const NodeState& state = cluster_.node(NodeIndex(n));
         if (!fits(state, wanted, known) || (spare && !grantable(NodeIndex(n), demand_class))) {
@@ -237,8 +237,9 @@ NodeIndex Placer::scan(ClassIndex demand_class) {
         }
         Key key = 0;
         index_->scorer().score(state, only, std::span(&key, 1));
-        if (key > best_key) {
-            best_key = key;
+        const std::pair rank(key, index_->scorer().tie(state));
+        if (!best.valid() || rank > best_rank) {
+            best_rank = rank;
             best = NodeIndex(n);
         }
     }

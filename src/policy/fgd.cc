@@ -264,6 +264,11 @@ PolicyUpdate FgdPolicy::update(const Catalog& catalog, const Census&) {
     if (!learns_ || !learner_.due()) {
         return {};
     }
+    if (!learner_.moved(*catalog.classes)) {
+        learner_.learned(catalog.nodes);
+        return {};
+    }
+    learner_.adopt();
     std::vector<ClassCount> counts;
     for (std::size_t i = 0; i < learner_.counts().size(); ++i) {
         const std::int64_t pods =

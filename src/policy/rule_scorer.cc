@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::int64_t kKeyOffset = std::int64_t{1} << 60;
+constexpr std::int64_t kKeyOffset = std::int64_t{1} << 31;
 
 Extent largest_node(const Catalog& catalog) {
     Extent extent;
@@ -37,7 +37,8 @@ class RuleScorer final : public Scorer {
             for (const WeightedRule& rule : rules_->rules) {
                 sum += rule.weight * rule.score(input);
             }
-            keys[i] = static_cast<Key>(sum + kKeyOffset);
+            keys[i] =
+                static_cast<Key>(std::clamp(sum + kKeyOffset, std::int64_t{1}, 2 * kKeyOffset - 1));
         }
     }
 

@@ -27,7 +27,7 @@ struct RuleInput {
     const Extent& largest;
 };
 
-// Larger is better, any sign, at most 2^40 in size.
+// Larger is better, any sign, below 2^31 in size when weighted (beyond, scores are equal).
 using RuleScore = std::int64_t (*)(const RuleInput&);
 
 enum class DeviceRule : std::uint8_t { tightest, emptiest, by_lot };

@@ -17,9 +17,11 @@
 
 namespace tessera {
 
-// Larger is better; equal keys go to the node added first. 0 means "does not fit" and is never
-// given to a node that does.
-using Key = std::uint64_t;
+// Larger is better. 0 means "does not fit" and is never given to a node that does.
+using Key = std::uint32_t;
+// Decides between nodes of equal key, whatever the class; larger is better. Of nodes that are equal
+// in this too, the one added first wins.
+using Tie = std::uint32_t;
 
 // One part of a score, in the policy's own unit, for people.
 struct TermValue {
@@ -45,6 +47,8 @@ class Scorer {
     // Keys of `classes`, all of which fit on `node`.
     virtual void score(const NodeState& node, std::span<const ClassIndex> classes,
                        std::span<Key> keys) const = 0;
+
+    virtual Tie tie(const NodeState&) const { return 0; }
 
     // Which devices the class takes on `node`, where it fits. `draw` is a random number of this
     // decision, for policies that choose by lot.

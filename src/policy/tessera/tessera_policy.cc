@@ -66,9 +66,11 @@ PolicyUpdate TesseraPolicy::update(const Catalog& catalog, const Census& census)
         everything = follow_departures();
     }
     if (mix_.due()) {
-        learn(catalog);
+        if (mix_.moved(*catalog.classes)) {
+            learn(catalog);
+            everything = true;
+        }
         mix_.learned(catalog.nodes);
-        everything = true;
     }
     if (!everything && repriced.empty()) {
         return {};
@@ -78,6 +80,7 @@ PolicyUpdate TesseraPolicy::update(const Catalog& catalog, const Census& census)
 }
 
 void TesseraPolicy::learn(const Catalog& catalog) {
+    mix_.adopt();
     double gpu_demand = 0;
     for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
         gpu_demand += count(i) * gpu_milli((*catalog.classes)[class_at(i)]);

@@ -1,6 +1,7 @@
 #include "policy/tessera/tessera_scorer.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "policy/assignment.h"
 
@@ -12,27 +13,23 @@ constexpr std::int64_t kQuantum = 40 * kUnit;
 constexpr std::int32_t kIdleQuantum = 200;
 
 // The key, most significant first: 14 bits of score, 8 bits for little idle GPU (in steps of
-// 200 milli), 42 bits for an old oldest pod. Nodes without GPU pods come last.
-constexpr int kAgeBits = 42;
+// 200 milli).
 constexpr int kIdleBits = 8;
 constexpr std::int64_t kScoreOffset = 1 << 13;
-constexpr std::uint64_t kAgeMax = (std::uint64_t{1} << kAgeBits) - 1;
 
 std::int64_t floored(std::int64_t gain) {
     return gain >= 0 ? gain / kQuantum : -((-gain + kQuantum - 1) / kQuantum);
 }
 
-Key tie_bits(const NodeState& node) {
-    constexpr std::uint64_t most = (1U << kIdleBits) - 1;
-    const auto idle =
-        std::min<std::uint64_t>(most, static_cast<std::uint64_t>(node.idle_value / kIdleQuantum));
-    return (most - idle) << kAgeBits | (kAgeMax - std::min(node.oldest_start, kAgeMax));
+Key idle_bits(const NodeState& node) {
+    constexpr std::int32_t most = (1 << kIdleBits) - 1;
+    return static_cast<Key>(most - std::min(most, node.idle_value / kIdleQuantum));
 }
 
-Key make_key(std::int64_t gain, Key ties) {
+Key make_key(std::int64_t gain, Key idle) {
     const std::int64_t score =
         std::clamp<std::int64_t>(floored(gain) + kScoreOffset, 1, 2 * kScoreOffset - 1);
-    return static_cast<Key>(score) << (kAgeBits + kIdleBits) | ties;
+    return static_cast<Key>(score) << kIdleBits | idle;
 }
 
 Leftovers leftovers(const NodeState& node) {
@@ -157,10 +154,17 @@ class TesseraScorer::Evaluation {
 void TesseraScorer::score(const NodeState& node, std::span<const ClassIndex> classes,
                           std::span<Key> keys) const {
     const Evaluation evaluation(*this, node);
-    const Key ties = tie_bits(node);
+    const Key idle = idle_bits(node);
     for (std::size_t i = 0; i < classes.size(); ++i) {
-        keys[i] = make_key(evaluation.gain(classes[i]), ties);
+        keys[i] = make_key(evaluation.gain(classes[i]), idle);
     }
+}
+
+// The node whose oldest GPU pod started first; nodes without GPU pods last. A start never changes,
+// and young nodes are left to drain. Beyond 2^32 starts all are equally young.
+Tie TesseraScorer::tie(const NodeState& node) const {
+    constexpr std::uint64_t latest = std::numeric_limits<Tie>::max();
+    return static_cast<Tie>(latest - std::min(node.oldest_start, latest));
 }
 
 void TesseraScorer::choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,
