@@ -35,9 +35,12 @@ class Engine final : private NodeObserver {
     Engine& operator=(const Engine&) = delete;
 
     ClassIndex intern(const Demand& demand) { return placer_->intern(demand); }
+    ClassIndex intern(const DemandClass& demand_class) { return placer_->intern(demand_class); }
 
     // A pod arrives: the policy learns of it, and it is placed if it fits.
     bool arrive(PodIndex pod, ClassIndex demand_class);
+    // A pod arrives that must wait behind others: the policy learns of it, nothing is placed.
+    void observe(ClassIndex demand_class) { placer_->arrived(demand_class); }
     // Another try for a pod that arrived before.
     bool try_place(PodIndex pod, ClassIndex demand_class);
     void depart(PodIndex pod);

@@ -113,6 +113,9 @@ bool assign_devices(const NodeState& node, const DemandClass& demand_class, cons
     if (demand_class.footprint == Footprint::compound) {
         return assign_requests(node, demand_class, catalog, devices);
     }
+    if (demand_class.requests.empty()) {
+        return true;  // asks for no device
+    }
     const DeviceMask mask = fitting_devices(node, demand_class, catalog);
     if (std::popcount(mask) < demand_class.gpus) {
         return false;

@@ -12,9 +12,7 @@ class Churn {
   public:
     Churn(const RunSetup& setup, const Stream& stream, std::unique_ptr<Policy> policy)
         : workload_(*setup.workload),
-          world_({setup.nodes, stream.nodes, setup.seed}, std::move(policy)) {
-        world_.intern(classes_of(workload_));
-    }
+          world_({setup.workload, setup.nodes, stream.nodes, setup.seed}, std::move(policy)) {}
 
     void stand(const StreamPod& pod) {
         ++run_.standing;
@@ -63,9 +61,7 @@ class Churn {
   private:
     bool come(const StreamPod& pod) {
         const std::uint32_t number = next_pod_++;
-        const std::uint32_t class_number = workload_.class_of[pod.pod];
-        world_.arrive(class_number);
-        if (!world_.place(number, class_number)) {
+        if (!world_.arrive(number, workload_.class_of[pod.pod])) {
             return false;
         }
         departures_.add(pod.time + pod.life, number);

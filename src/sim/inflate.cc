@@ -29,16 +29,13 @@ class Inflation {
     Inflation(const RunSetup& setup, const RunOrder& order, std::unique_ptr<Policy> policy)
         : workload_(*setup.workload),
           capacity_(gpu_milli_capacity(*setup.nodes)),
-          world_({setup.nodes, order.nodes, setup.seed}, std::move(policy)) {
-        world_.intern(classes_of(workload_));
-    }
+          world_({setup.workload, setup.nodes, order.nodes, setup.seed}, std::move(policy)) {}
 
     void measure_fragmentation() { fragmentation_.emplace(world_.cluster(), workload_.mix); }
 
     void arrive(std::uint32_t number, std::uint32_t pod) {
         const std::uint32_t class_number = workload_.class_of[pod];
-        world_.arrive(class_number);
-        const bool placed = world_.place(number, class_number);
+        const bool placed = world_.arrive(number, class_number);
         run_.arrived_milli += workload_.gpu_milli[pod];
         const double arrived_percent = percent_of(run_.arrived_milli, capacity_);
         if (placed) {
@@ -91,15 +88,6 @@ double thread_cpu_seconds() {
     timespec now{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-std::vector<DemandClass> classes_of(const Workload& workload) {
-    std::vector<DemandClass> classes;
-    classes.reserve(workload.mix.size());
-    for (const ClassCount& entry : workload.mix) {
-        classes.push_back(entry.demand_class);
-    }
-    return classes;
 }
 
 InflateRun run_inflate(const RunSetup& setup, const RunOrder& order, std::unique_ptr<Policy> policy,

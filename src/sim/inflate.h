@@ -54,9 +54,6 @@ struct InflateOptions {
 InflateRun run_inflate(const RunSetup& setup, const RunOrder& order, std::unique_ptr<Policy> policy,
                        const InflateOptions& options);
 
-// Classes of a workload in the order of its mix, for World::intern.
-std::vector<DemandClass> classes_of(const Workload& workload);
-
 // CPU seconds of the calling thread.
 double thread_cpu_seconds();
 

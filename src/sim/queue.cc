@@ -19,10 +19,9 @@ class QueueSimulation {
                     Discipline discipline)
         : workload_(*setup.workload),
           stream_(stream),
-          world_({setup.nodes, stream.nodes, setup.seed}, std::move(policy)),
+          world_({setup.workload, setup.nodes, stream.nodes, setup.seed}, std::move(policy)),
           line_(discipline),
           strict_(discipline == Discipline::strict) {
-        world_.intern(classes_of(workload_));
         started_.assign(stream.standing.size() + stream.arrivals.size(), kNotStarted);
     }
 
@@ -30,7 +29,7 @@ class QueueSimulation {
     void come(std::uint32_t number) {
         const StreamPod& pod = pod_of(number);
         const std::uint32_t class_number = workload_.class_of[pod.pod];
-        world_.arrive(class_number);
+        world_.observe(class_number);
         // Whoever waits does not fit, except behind a strict head.
         if ((!strict_ || line_.empty()) && world_.fits(class_number)) {
             start(number);

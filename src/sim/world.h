@@ -1,7 +1,7 @@
-// The engine as a simulated run drives it: pods come, are placed or not, and leave.
+// The engine as a simulated run drives it: pods and classes by the numbers of a run.
 //
-// The same cluster, placer and policies as behind every other door; only the pods' names are
-// dense numbers chosen by the run.
+// The same engine as behind every other door; a run only has its own way of naming things: classes
+// by their place in the workload's mix, pods in order of coming.
 #pragma once
 
 #include <cstdint>
@@ -9,48 +9,44 @@
 #include <span>
 #include <vector>
 
-#include "engine/cluster.h"
-#include "engine/placer.h"
-#include "model/placement.h"
+#include "base/error.h"
+#include "engine/engine.h"
 #include "policy/policy.h"
+#include "sim/workload.h"
 
 namespace tessera {
 
 class World {
   public:
     struct Setup {
-        const std::vector<NodeSpec>* nodes = nullptr;
-        std::span<const std::uint32_t> node_order;  // ties go to the earlier one
+        const Workload* workload = nullptr;
+        const std::vector<NodeSpec>* nodes = nullptr;  // each must pass Cluster::check()
+        std::span<const std::uint32_t> node_order;     // ties go to the earlier one
         std::uint64_t seed = 42;
     };
     World(const Setup& setup, std::unique_ptr<Policy> policy);
 
-    // Classes by their place in a workload's mix.
-    void intern(std::span<const DemandClass> classes);
+    // A pod comes and is placed if it fits. Only the policy learns of it when it must wait.
+    bool arrive(std::uint32_t pod, std::uint32_t class_number) {
+        return engine_.arrive(PodIndex(pod), classes_[class_number]);
+    }
+    void observe(std::uint32_t class_number) { engine_.observe(classes_[class_number]); }
+    // Another try for a pod that waits; succeeds when fits() says so.
+    bool place(std::uint32_t pod, std::uint32_t class_number) {
+        return engine_.try_place(PodIndex(pod), classes_[class_number]);
+    }
+    bool fits(std::uint32_t class_number) {
+        return engine_.fitting_nodes(classes_[class_number]) > 0;
+    }
+    void depart(std::uint32_t pod) { engine_.depart(PodIndex(pod)); }
 
-    // The policy learns that a pod of this class came.
-    void arrive(std::uint32_t class_number);
-    // Places the pod if it fits now; a pod that waits may be tried again.
-    bool place(std::uint32_t pod, std::uint32_t class_number);
-    // Whether place() would succeed.
-    bool fits(std::uint32_t class_number);
-    void depart(std::uint32_t pod);
-
-    NodeIndex node_of(std::uint32_t pod) const { return placed_[pod].placement.node; }
-    const Cluster& cluster() const { return cluster_; }
+    // Where a placed pod is.
+    NodeIndex node_of(std::uint32_t pod) const { return engine_.placement(PodIndex(pod))->node; }
+    const Cluster& cluster() const { return engine_.cluster(); }
 
   private:
-    struct Placed {
-        Placement placement;
-        std::uint64_t start = 0;
-        ClassIndex demand_class;
-    };
-
-    Cluster cluster_;
-    std::unique_ptr<Placer> placer_;
-    std::vector<ClassIndex> classes_;
-    std::vector<Placed> placed_;  // by pod
-    std::uint64_t starts_ = 0;
+    Engine engine_;
+    std::vector<ClassIndex> classes_;  // by class number
 };
 
 }  // namespace tessera
