@@ -125,7 +125,9 @@ void Placer::rebuild_now(std::shared_ptr<const Scorer> scorer) {
 void Placer::build_slice() {
     const std::size_t end = std::min(cluster_.size(), built_ + options_.slice_nodes);
     for (; built_ < end; ++built_) {
-        next_->refresh(NodeIndex(static_cast<std::uint32_t>(built_)));
+        if (!options_.full_scan) {
+            next_->refresh(NodeIndex(static_cast<std::uint32_t>(built_)));
+        }
         ++counters_.slices;
     }
     if (built_ == cluster_.size()) {
