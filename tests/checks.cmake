@@ -1,4 +1,5 @@
-# Rules as tests: layering, headers that compile alone, style. Each has a test that it can fail.
+# Rules as tests: layering, headers that compile alone, style, and what the scripts at the root refuse.
+# Each check has a test that it can fail.
 find_program(PYTHON3 python3)
 if(NOT PYTHON3)
     message(STATUS "python3 is missing: the layering and style checks are left out")
@@ -19,6 +20,7 @@ if(PYTHON3)
     tessera_add_check(style.format style ${PYTHON3} ${here}/style_test.py --format)
     tessera_add_check(style.scripts style ${PYTHON3} ${here}/style_test.py --scripts)
     tessera_add_check(style.can_fail style ${PYTHON3} ${here}/checks_self_test.py style)
+    tessera_add_check(style.entry_points style ${PYTHON3} ${here}/scripts_test.py)
 endif()
 
 # tessera_headers_alone(TARGET header...): compiles a file per header that includes it, twice, and
