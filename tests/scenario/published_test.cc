@@ -30,7 +30,11 @@ constexpr auto kPolicies = std::to_array<PublishedPolicy>({{"DotProd", "dotprod"
 constexpr auto kWorkloads =
     std::to_array<std::string_view>({"default", "gpuspec33", "multigpu50", "cpu250"});
 constexpr int kFirstSeed = 42;
+#ifdef TESSERA_SANITIZED
+constexpr int kSeeds = 1;  // ten times as slow, and the same code for each seed
+#else
 constexpr int kSeeds = 10;
+#endif
 
 std::string openb_directory() {
     const char* traces = std::getenv("TESSERA_TRACES");
