@@ -9,6 +9,7 @@
 #include "dialect/gpushare.h"
 #include "dialect/keti.h"
 #include "dialect/kube_knots.h"
+#include "dialect/kubeshare.h"
 #include "dialect/native.h"
 #include "dialect/nvidia.h"
 #include "dialect/own_keys.h"
@@ -20,6 +21,7 @@ namespace {
 const auto& table() {
     static const std::array kTable{
         gpushare_dialect(),    // aliyun.com/gpu-mem; Co-scheML
+        kubeshare_dialect(),   // sharedgpu/, kubeshare/
         elastic_dialect(),     // elasticgpu.io, elasticgpu.com, nano-gpu
         keti_dialect(),        // keti.com/mpsgpu
         kube_knots_dialect(),  // GPU_MEM_REQ

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "model/cell_tree.h"
 #include "model/demand.h"
 #include "model/ids.h"
 #include "model/node.h"
@@ -36,6 +37,8 @@ struct DialectOptions {
     MemoryUnit gpushare_unit = MemoryUnit::gib;
     // Slots per card of keti.com/mpsgpu, the device plugin's -ketimpsgpu.
     int keti_slots = 10;
+    // KubeShare's topology file, where there is one: names the cells in its annotations.
+    const CellTree* cells = nullptr;
 };
 
 struct DialectContext {
@@ -70,6 +73,8 @@ struct PlacedPod {
     const Placement& placement;
     const NodeSpec& node;
     Nanoseconds now;  // since 1970
+    // Of the node's pool (model/port_pool.h), for a pod that KubeShare's hook serves.
+    std::optional<std::uint16_t> manager_port{};
 };
 
 // What to write on a placed pod besides our own record.

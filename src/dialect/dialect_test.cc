@@ -31,6 +31,9 @@ TEST(Dialects, EachIsRecognisedByWhatItAsksWith) {
     EXPECT_EQ(spoken(pod({{"nvidia.com/gpumem", "1"}})), "nvidia");
     EXPECT_EQ(spoken(pod({{"tessera.dev/gpu", "1"}})), "native");
     EXPECT_EQ(spoken(pod({{"cpu", "1"}})), "native");
+    Pod shared = pod({{"cpu", "1"}});
+    shared.labels["sharedgpu/gpu_limit"] = "0.5";
+    EXPECT_EQ(spoken(shared), "kubeshare");
     Pod knots = pod({{"cpu", "1"}});
     knots.labels["GPU_MEM_REQ"] = "872";
     EXPECT_EQ(spoken(knots), "kube-knots");

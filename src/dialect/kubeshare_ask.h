@@ -49,13 +49,13 @@ struct KubeshareAsk {
     Decimal limit;
     Bytes memory;  // 0 = not given: the request's part of the card
     std::string model;
-    std::int32_t priority = 0;  // -1..100
+    std::optional<std::int32_t> priority{};  // -1..100; absent is 0
     std::optional<KubeshareGroup> group{};
 
     bool several() const { return limit.whole > 1 || (limit.whole == 1 && !limit.integral()); }
     // Opportunistic pods pack and may be preempted; guaranteed ones (1..100) are kept apart.
     ServiceClass service() const {
-        return priority > 0 ? ServiceClass::guaranteed : ServiceClass::opportunistic;
+        return priority.value_or(0) > 0 ? ServiceClass::guaranteed : ServiceClass::opportunistic;
     }
 };
 

@@ -1,0 +1,23 @@
+// KubeShare: labels sharedgpu/* of version 2.0, annotations kubeshare/* of version 1.0.
+//
+// A pod with a limit up to 1 shares one GPU under the hook; above 1 it gets whole GPUs. Memory that
+// is not given is the request's part of the card. Pods are bound as they are, never deleted and
+// made anew; the environment comes from the agent. kubeshare_ask.h has the rules of the keys.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "dialect/dialect.h"
+
+namespace tessera {
+
+Dialect kubeshare_dialect();
+
+// Whether a placed pod needs a port of the node's pool: one that shares a GPU.
+bool kubeshare_needs_port(const Pod& pod);
+
+// The port that a placed pod holds, to rebuild the pool; nullopt without one that is of the pool.
+std::optional<std::uint16_t> kubeshare_port(const Pod& pod);
+
+}  // namespace tessera
