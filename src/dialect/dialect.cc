@@ -131,6 +131,7 @@ Expected<NodeSpec> node_spec_within(const Node& node, DialectContext& context) {
             TESSERA_TRY(spec.gpus, dialect.node_gpus(node, context));
         }
     }
+    add_cell_links(spec, context);
     return spec;
 }
 

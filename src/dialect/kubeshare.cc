@@ -85,18 +85,23 @@ std::string_view model_of(const GpuSpec& gpu, const DialectContext& context) {
     return gpu.model.valid() ? context.names.models.name(gpu.model) : std::string_view();
 }
 
-// The cell of each GPU: from the topology file, else as a node named alone in one would have it.
-std::vector<std::string> cell_ids(const NodeSpec& node, const DialectContext& context) {
+// The leaf of each GPU in the topology file; none without a file, or beyond what it describes.
+std::vector<CellIndex> leaves_of(const NodeSpec& node, const DialectContext& context) {
+    if (context.options.cells == nullptr) {
+        return std::vector<CellIndex>(node.gpus.size());
+    }
     std::vector<std::string> models;
     for (const GpuSpec& gpu : node.gpus) {
         models.emplace_back(model_of(gpu, context));
     }
-    std::vector<CellIndex> leaves(node.gpus.size());
-    if (context.options.cells != nullptr) {
-        leaves = match_leaves(*context.options.cells, node.name, models);
-    }
+    return match_leaves(*context.options.cells, node.name, models);
+}
+
+// The cell of each GPU: from the topology file, else as a node named alone in one would have it.
+std::vector<std::string> cell_ids(const NodeSpec& node, const DialectContext& context) {
+    const std::vector<CellIndex> leaves = leaves_of(node, context);
     std::vector<std::string> ids;
-    for (std::size_t gpu = 0; gpu < node.gpus.size(); ++gpu) {
+    for (std::size_t gpu = 0; gpu < leaves.size(); ++gpu) {
         ids.push_back(leaves[gpu].valid() ? context.options.cells->cell(leaves[gpu]).id
                                           : fmt::format("{}/{}", node.name, gpu + 1));
     }
@@ -197,6 +202,12 @@ Expected<std::vector<GpuSpec>> node_gpus(const Node& node, DialectContext& conte
 Dialect kubeshare_dialect() {
     return {"kubeshare", {"kubeshare-scheduler"}, kubeshare_asks, demand, marks, read_back,
             node_gpus};
+}
+
+void add_cell_links(NodeSpec& node, const DialectContext& context) {
+    if (context.options.cells != nullptr && node.links.empty()) {
+        node.links = links_of_leaves(*context.options.cells, leaves_of(node, context));
+    }
 }
 
 bool kubeshare_needs_port(const Pod& pod) {

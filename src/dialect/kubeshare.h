@@ -14,6 +14,10 @@ namespace tessera {
 
 Dialect kubeshare_dialect();
 
+// Links of the node's GPUs as the topology file tells them (context.options.cells), where nothing
+// better is known. node_spec() does this; call it again after replacing the node's devices.
+void add_cell_links(NodeSpec& node, const DialectContext& context);
+
 // Whether a placed pod needs a port of the node's pool: one that shares a GPU.
 bool kubeshare_needs_port(const Pod& pod);
 

@@ -185,6 +185,9 @@ TEST(Kubeshare, CellsComeFromTheTopologyFile) {
     Placed placed(shares("0.5", "0.5"), {2});
     placed.world.context.options.cells = &*tree;
     EXPECT_EQ(placed.annotations()["sharedgpu/cell_id"], "1/gpu-a/2");
+    add_cell_links(placed.node, placed.world.context);
+    EXPECT_EQ(placed.node.links.at(1, 2).level, LinkLevel::pcie_switch);
+    EXPECT_EQ(placed.node.links.at(0, 1).level, LinkLevel::unknown) << "not in the file";
 }
 
 TEST(Kubeshare, ReadsBackWhatItWrote) {
