@@ -1,0 +1,85 @@
+#include "role/cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace tessera::cli {
+
+namespace {
+
+constexpr std::size_t kSeedsMax = 10'000;
+
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+    std::uint64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, value);
+    if (text.empty() || parsed.ec != std::errc{} || parsed.ptr != end) {
+        return std::nullopt;
+    }
+    return value;
+}
+
+}  // namespace
+
+std::optional<int> parse(CLI::App& app, const Arguments& arguments) {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    try {
+        app.parse(std::move(reversed));
+    } catch (const CLI::CallForHelp&) {
+        fmt::print("{}", app.help());
+        return kExitFine;
+    } catch (const CLI::ParseError& error) {
+        fmt::print(stderr, "tessera: {}\n{} --help explains the options.\n", error.what(),
+                   app.get_name());
+        return kExitUse;
+    }
+    return std::nullopt;
+}
+
+Expected<std::vector<std::string>> parse_list(std::string_view flag, std::string_view text) {
+    std::vector<std::string> parts;
+    while (true) {
+        const std::size_t comma = text.find(',');
+        const std::string_view part = text.substr(0, comma);
+        if (part.empty()) {
+            return fail(ErrorKind::invalid, "{}: an empty name between commas", flag);
+        }
+        if (std::find(parts.begin(), parts.end(), part) == parts.end()) {
+            parts.emplace_back(part);
+        }
+        if (comma == std::string_view::npos) {
+            return parts;
+        }
+        text.remove_prefix(comma + 1);
+    }
+}
+
+Expected<std::vector<std::uint64_t>> parse_seeds(std::string_view text) {
+    std::vector<std::uint64_t> seeds;
+    TESSERA_TRY(const auto parts, parse_list("--seeds", text));
+    for (const std::string& part : parts) {
+        const std::size_t dash = part.find('-');
+        const auto first = whole_number(std::string_view(part).substr(0, dash));
+        const auto last = dash == std::string::npos
+                              ? first
+                              : whole_number(std::string_view(part).substr(dash + 1));
+        if (!first || !last || *last < *first) {
+            return fail(ErrorKind::invalid,
+                        "--seeds: \"{}\" is neither a number nor a range such as 42-51", part);
+        }
+        if (*last - *first >= kSeedsMax || seeds.size() + (*last - *first) >= kSeedsMax) {
+            return fail(ErrorKind::invalid, "--seeds: \"{}\" makes more than {} seeds", text,
+                        kSeedsMax);
+        }
+        for (std::uint64_t seed = *first; seed <= *last; ++seed) {
+            seeds.push_back(seed);
+        }
+    }
+    std::sort(seeds.begin(), seeds.end());
+    seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
+    return seeds;
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,27 @@
+// Parsing shared by the commands: CLI11 behind one call, and the small formats of flag values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "role/cli/command.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tessera::cli {
+
+// Parses; an exit code when the command is done already (help, or wrong use, both printed).
+std::optional<int> parse(CLI::App& app, const Arguments& arguments);
+
+// "42-51", "1,2,5-7": ascending, each once.
+Expected<std::vector<std::uint64_t>> parse_seeds(std::string_view text);
+// "a,b,c" without empty parts.
+Expected<std::vector<std::string>> parse_list(std::string_view flag, std::string_view text);
+
+}  // namespace tessera::cli

@@ -1,0 +1,109 @@
+// The table of commands, and the ones too small for a file of their own.
+#include <algorithm>
+#include <cstdio>
+
+#include "role/cli/command.h"
+
+#ifndef TESSERA_VERSION
+#define TESSERA_VERSION "unknown"
+#endif
+
+namespace tessera::cli {
+
+namespace {
+
+constexpr Command kCommands[] = {
+    {"demo", "a short simulated day on a small cluster, live in the terminal", run_demo},
+    {"sim", "run a trace or a generated workload through placement policies", run_sim},
+    {"trace", "generate, import and show workloads and node lists", run_trace},
+    {"completion", "print the completion script of a shell: bash, zsh or fish", run_completion},
+    {"version", "print the version", run_version},
+    {"help", "list the commands, or explain one: tessera help sim", run_help},
+};
+
+const Command* find_command(std::string_view name) {
+    const auto found = std::find_if(std::begin(kCommands), std::end(kCommands),
+                                    [&](const Command& command) { return command.name == name; });
+    return found == std::end(kCommands) ? nullptr : found;
+}
+
+std::string overview() {
+    std::string text =
+        "Tessera places pods on GPUs, and shows what a policy would do.\n\n"
+        "usage: tessera COMMAND [OPTION]...\n\n";
+    for (const Command& command : kCommands) {
+        text += fmt::format("  {:<12}{}\n", command.name, command.summary);
+    }
+    return text +
+           "\ntessera COMMAND --help explains a command and gives examples.\n"
+           "Exit codes: 0 fine, 1 the answer is no, 2 wrong use, 3 environment.\n";
+}
+
+int unknown_command(std::string_view name) {
+    std::string names;
+    for (const Command& command : kCommands) {
+        names += names.empty() ? "" : ", ";
+        names += command.name;
+    }
+    return report_error({ErrorKind::invalid,
+                         fmt::format("\"{}\" is not a command; the commands are {}", name, names)});
+}
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+int exit_code(ErrorKind kind) {
+    switch (kind) {
+        case ErrorKind::invalid:
+            return kExitUse;
+        case ErrorKind::environment:
+            return kExitEnvironment;
+        case ErrorKind::not_found:
+        case ErrorKind::conflict:
+        case ErrorKind::internal:
+            break;
+    }
+    return kExitNo;
+}
+
+int report_error(const Error& error) {
+    fmt::print(stderr, "tessera: {}\n", error.message);
+    return exit_code(error.kind);
+}
+
+int run_version(const Arguments&) {
+    fmt::print("tessera {}\n", TESSERA_VERSION);
+    return kExitFine;
+}
+
+int run_help(const Arguments& arguments) {
+    if (arguments.empty()) {
+        fmt::print("{}", overview());
+        return kExitFine;
+    }
+    const Command* command = find_command(arguments.front());
+    if (command == nullptr) {
+        return unknown_command(arguments.front());
+    }
+    return command->run == run_help ? run_help({}) : command->run({"--help"});
+}
+
+int run_command_line(int argc, const char* const* argv) {
+    if (argc < 2) {
+        fmt::print(stderr, "{}", overview());
+        return kExitUse;
+    }
+    const std::string_view name = argv[1];
+    if (name == "-h" || name == "--help") {
+        return run_help({});
+    }
+    if (name == "--version") {
+        return run_version({});
+    }
+    const Command* command = find_command(name);
+    return command == nullptr ? unknown_command(name)
+                              : command->run(Arguments(argv + 2, argv + argc));
+}
+
+}  // namespace tessera::cli

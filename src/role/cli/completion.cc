@@ -1,0 +1,81 @@
+// tessera completion: the sub-commands for the shell's tab key; files for everything after.
+#include <cstdio>
+
+#include "role/cli/command.h"
+
+namespace tessera::cli {
+
+namespace {
+
+std::string names() {
+    std::string list;
+    for (const Command& command : commands()) {
+        list += list.empty() ? "" : " ";
+        list += command.name;
+    }
+    return list;
+}
+
+std::string bash_script() {
+    return fmt::format(
+        "_tessera() {{\n"
+        "    local word=${{COMP_WORDS[COMP_CWORD]}}\n"
+        "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+        "        COMPREPLY=($(compgen -W \"{}\" -- \"$word\"))\n"
+        "    else\n"
+        "        COMPREPLY=($(compgen -f -- \"$word\"))\n"
+        "    fi\n"
+        "}}\n"
+        "complete -o filenames -F _tessera tessera\n",
+        names());
+}
+
+std::string zsh_script() {
+    std::string script = "#compdef tessera\n_tessera() {\n    local -a commands=(\n";
+    for (const Command& command : commands()) {
+        script += fmt::format("        \"{}:{}\"\n", command.name, command.summary);
+    }
+    return script +
+           "    )\n"
+           "    if (( CURRENT == 2 )); then\n"
+           "        _describe command commands\n"
+           "    else\n"
+           "        _files\n"
+           "    fi\n"
+           "}\n"
+           "compdef _tessera tessera\n";
+}
+
+std::string fish_script() {
+    std::string script;
+    for (const Command& command : commands()) {
+        script += fmt::format("complete -c tessera -n __fish_use_subcommand -f -a {} -d \"{}\"\n",
+                              command.name, command.summary);
+    }
+    return script;
+}
+
+constexpr std::string_view kUsage =
+    "usage: tessera completion bash|zsh|fish\n\n"
+    "Prints the script; for bash, for instance: source <(tessera completion bash)\n";
+
+}  // namespace
+
+int run_completion(const Arguments& arguments) {
+    const std::string shell = arguments.size() == 1 ? arguments.front() : "";
+    if (shell == "--help" || shell == "-h") {
+        fmt::print("{}", kUsage);
+    } else if (shell == "bash") {
+        fmt::print("{}", bash_script());
+    } else if (shell == "zsh") {
+        fmt::print("{}", zsh_script());
+    } else if (shell == "fish") {
+        fmt::print("{}", fish_script());
+    } else {
+        fmt::print(stderr, "{}", kUsage);
+        return kExitUse;
+    }
+    return kExitFine;
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,136 @@
+// tessera demo: a simulated day in about ten seconds, live on a terminal, in plain lines elsewhere.
+#include <CLI/CLI.hpp>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "role/cli/arguments.h"
+#include "role/cli/command.h"
+#include "role/cli/demo_view.h"
+#include "sim/day.h"
+
+namespace tessera::cli {
+
+namespace {
+
+constexpr int kFramesPerSecond = 10;
+constexpr int kPlainLines = 8;  // every three hours
+
+constexpr const char* kFooter =
+    R"(One line is a node, one tile a GPU, filled by what is allocated of it.
+
+Examples:
+  tessera demo
+  tessera demo --policy fgd --nodes 8x8g96c768Gi,4x4g48c384Gi --seed 3 --seconds 20
+)";
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void note_interrupt(int) { interrupted = 1; }
+
+bool utf8_terminal() {
+    for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+        const char* value = std::getenv(name);
+        if (value != nullptr && *value != '\0') {
+            const std::string_view locale = value;
+            return locale.find("UTF-8") != std::string_view::npos ||
+                   locale.find("utf8") != std::string_view::npos;
+        }
+    }
+    return false;
+}
+
+// Shows the cursor again whatever happens.
+class LiveScreen {
+  public:
+    LiveScreen() { fmt::print("\033[?25l\033[2J"); }
+    ~LiveScreen() { fmt::print("\033[?25h"); }
+    LiveScreen(const LiveScreen&) = delete;
+    LiveScreen& operator=(const LiveScreen&) = delete;
+
+    static void show(const std::string& picture) {
+        std::string text = "\033[H";
+        for (const char c : picture) {
+            text += c == '\n' ? "\033[K\n" : std::string(1, c);
+        }
+        fmt::print("{}\033[J", text);
+        std::fflush(stdout);
+    }
+};
+
+void run_live(SimulatedDay& day, const DayOptions& options, double seconds) {
+    ViewStyle style;
+    style.colour = std::getenv("NO_COLOR") == nullptr;
+    style.blocks = utf8_terminal();
+    std::signal(SIGINT, note_interrupt);
+    const LiveScreen screen;
+    const int frames = std::max(1, static_cast<int>(seconds * kFramesPerSecond));
+    auto next = std::chrono::steady_clock::now();
+    for (int frame = 1; frame <= frames && interrupted == 0; ++frame) {
+        day.advance(kDayHours * frame / frames);
+        LiveScreen::show(render_day(day, style, options.policy));
+        next += std::chrono::milliseconds(1000 / kFramesPerSecond);
+        std::this_thread::sleep_until(next);
+    }
+}
+
+void run_plain(SimulatedDay& day) {
+    for (int line = 1; line <= kPlainLines; ++line) {
+        day.advance(kDayHours * line / kPlainLines);
+        fmt::print("{:02}:00  allocated {:5.1f} %  running {:4}  waiting {:4}\n",
+                   static_cast<int>(day.hour()), day.allocated_percent(), day.running(),
+                   day.waiting());
+    }
+}
+
+void print_summary(const SimulatedDay& day, const DayOptions& options) {
+    const DayCounts counts = day.counts();
+    const double waits =
+        counts.started == 0 ? 0 : 60 * counts.wait_hours / static_cast<double>(counts.started);
+    fmt::print(
+        "\n{:.0f} simulated hours on {} nodes with {} GPUs, policy {}\n"
+        "  {} pods came, {} started ({} had to wait), {} finished, {} wait still\n"
+        "  GPUs allocated: {:.1f} % on average, {:.1f} % at most\n"
+        "  mean wait {:.1f} min, longest {:.1f} min\n"
+        "Compare policies: tessera sim --policy tessera,fgd,bestfit --seeds 1-3\n",
+        day.hour(), day.cluster().size(), day.cluster().gpu_count(), options.policy, counts.arrived,
+        counts.started, counts.waited, counts.finished, day.waiting(),
+        counts.allocated_percent_mean, counts.allocated_percent_max, waits,
+        60 * counts.wait_hours_max);
+}
+
+}  // namespace
+
+int run_demo(const Arguments& arguments) {
+    DayOptions options;
+    double seconds = 10;
+    CLI::App app("A short simulated day on a small cluster.", "tessera demo");
+    app.footer(kFooter);
+    app.add_option("--policy", options.policy, "which policy places the pods (tessera)");
+    app.add_option("--nodes", options.nodes, "nodes in one line (12x8g96c768Gi)");
+    app.add_option("--pods", options.pods, "generated workload (openb)");
+    app.add_option("--seed", options.seed, "seed of the draws (1)");
+    app.add_option("--seconds", seconds, "how long the day takes on a terminal (10)")
+        ->check(CLI::Range(0.1, 3600.0));
+    if (const auto done = parse(app, arguments)) {
+        return *done;
+    }
+    auto day = SimulatedDay::make(options);
+    if (!day) {
+        return report_error(day.error());
+    }
+    if (isatty(STDOUT_FILENO) != 0) {
+        run_live(**day, options, seconds);
+    } else {
+        run_plain(**day);
+    }
+    print_summary(**day, options);
+    return kExitFine;
+}
+
+}  // namespace tessera::cli

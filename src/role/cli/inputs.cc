@@ -1,0 +1,77 @@
+#include "role/cli/inputs.h"
+
+#include "codec/node_spec.h"
+#include "engine/cluster.h"
+#include "sim/file.h"
+
+namespace tessera::cli {
+
+namespace {
+
+void note_skipped(const std::string& file, const SkippedRows& skipped,
+                  std::vector<std::string>& notes) {
+    if (skipped.count == 0) {
+        return;
+    }
+    notes.push_back(fmt::format("{}: {} broken {} skipped, the first: {}", file, skipped.count,
+                                skipped.count == 1 ? "row" : "rows", skipped.samples.front()));
+}
+
+Expected<void> check_nodes(const std::vector<NodeSpec>& nodes) {
+    const Cluster empty;
+    for (const NodeSpec& node : nodes) {
+        TESSERA_CHECK(empty.check(node));
+    }
+    if (gpu_milli_capacity(nodes) == 0) {
+        return fail(ErrorKind::invalid, "--nodes: none of the {} nodes has a GPU", nodes.size());
+    }
+    return {};
+}
+
+}  // namespace
+
+Expected<PodTrace> load_pods(const InputNames& names, Interner<ModelIndex>& models) {
+    if (!file_exists(names.pods) && is_workload_kind(names.pods)) {
+        return generate_pods({names.pods, names.generated_pods, names.generator_seed}, models);
+    }
+    auto text = read_file(names.pods);
+    if (!text) {
+        return fail(text.error().kind,
+                    "--pods: {} (nor is \"{}\" a workload that can be generated; tessera trace "
+                    "generate --help lists those)",
+                    text.error().message, names.pods);
+    }
+    return read_pod_trace(*text, {names.pods, names.lenient}, models);
+}
+
+Expected<NodeTrace> load_nodes(const InputNames& names, Interner<ModelIndex>& models) {
+    if (!file_exists(names.nodes) &&
+        (is_node_list_name(names.nodes) || looks_like_node_spec(names.nodes))) {
+        NodeTrace trace;
+        TESSERA_TRY(trace.nodes, generate_nodes(names.nodes, models));
+        trace.rows = trace.nodes.size();
+        return trace;
+    }
+    auto text = read_file(names.nodes);
+    if (!text) {
+        return fail(text.error().kind,
+                    "--nodes: {} (a node list in one line looks like 64x8g96c768Gi:A100)",
+                    text.error().message);
+    }
+    return read_node_trace(*text, {names.nodes, names.lenient}, models);
+}
+
+Expected<LoadedInputs> load_inputs(const InputNames& names) {
+    LoadedInputs loaded;
+    TESSERA_TRY(NodeTrace nodes, load_nodes(names, loaded.models));
+    TESSERA_TRY(PodTrace pods, load_pods(names, loaded.models));
+    note_skipped(names.nodes, nodes.skipped, loaded.notes);
+    note_skipped(names.pods, pods.skipped, loaded.notes);
+    TESSERA_CHECK(check_nodes(nodes.nodes));
+    loaded.inputs.nodes = std::move(nodes.nodes);
+    const std::string name = names.workload.empty() ? workload_name(names.pods) : names.workload;
+    loaded.inputs.workload = make_workload(name, std::move(pods));
+    return loaded;
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,308 @@
+// tessera sim: policies on a trace or a generated workload, in virtual time.
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "role/cli/arguments.h"
+#include "role/cli/command.h"
+#include "role/cli/inputs.h"
+#include "role/cli/progress.h"
+#include "role/cli/suite.h"
+#include "sim/experiment.h"
+#include "sim/file.h"
+#include "sim/plot.h"
+#include "sim/published_results.h"
+#include "sim/report.h"
+
+namespace tessera::cli {
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  tessera sim
+      the default policy on a generated workload like Alibaba's, on its 1,213 nodes
+  tessera sim --nodes 64x8g96c768Gi --pods llm --policy tessera,fgd,bestfit --seeds 1-5
+  tessera sim --nodes nodes.csv --pods openb_pod_list_default.csv --policy published \
+              --seeds 42-51 --orders orders/ --html result.html
+      the six published policies on the published orders, with the published table beside ours
+  tessera sim --protocol churn --load 0.95 --lifetimes logn --policy tessera,fgd
+  tessera sim --protocol queue --pods philly --nodes 64x8g96c768Gi --discipline strict
+  tessera sim --suite transfer --quick
+      other clusters and other pods, tessera against fgd, losses marked
+
+Nodes are a CSV file (openb or Alibaba spot columns), a list in one line such as
+64x8g96c768Gi,12x4g48c384Gi:A100, or the name of a built-in list: openb, spot, spot-quarter.
+Pods are a CSV file (openb, Philly or Alibaba v2025 columns; .gz too) or the name of a workload
+that is generated: openb, gpushareNN, multigpuNN, gpuspecNN, cpuNNN, llm, sevenths, notebooks,
+philly.
+)";
+
+struct SimFlags {
+    InputNames inputs;
+    std::string policies = "tessera";
+    std::string seeds = "42";
+    std::string protocol = "inflate";
+    double ratio = 1.3;
+    double load = 1.0;
+    std::size_t arrivals = 40000;
+    std::string lifetimes = "exp";
+    std::string discipline = "backfill";
+    std::string times;
+    std::string orders;
+    std::size_t threads = 0;
+    bool json = false;
+    bool csv = false;
+    std::string html;
+    std::string plot;
+    SuiteFlags suite;
+};
+
+void add_input_flags(CLI::App& app, SimFlags& flags) {
+    app.add_option("--nodes", flags.inputs.nodes, "nodes: FILE, list in one line, or name (openb)");
+    app.add_option("--pods", flags.inputs.pods, "pods: FILE or generated workload (openb)");
+    app.add_option("--workload", flags.inputs.workload,
+                   "name of the workload in results and order files (from --pods)");
+    app.add_option("--count", flags.inputs.generated_pods, "pods of a generated workload (8152)");
+    app.add_flag("--lenient", flags.inputs.lenient, "skip and count broken rows");
+}
+
+void add_run_flags(CLI::App& app, SimFlags& flags) {
+    app.add_option("--policy", flags.policies,
+                   "NAME[,NAME...]; published = the six of FGD's paper (tessera)");
+    app.add_option("--seeds", flags.seeds, "42, 42-51 or 1,2,7-9 (42)");
+    app.add_option("--protocol", flags.protocol, "inflate, churn or queue (inflate)")
+        ->check(CLI::IsMember({"inflate", "churn", "queue"}));
+    app.add_option("--ratio", flags.ratio, "inflate: demand over GPU capacity (1.3)")
+        ->check(CLI::Range(0.01, 100.0));
+    app.add_option("--orders", flags.orders,
+                   "inflate: take orders from DIR/WORKLOAD-SEED[-nodes].csv[.gz]");
+    app.add_option("--load", flags.load, "churn, queue: offered GPU-time over capacity (1.0)")
+        ->check(CLI::Range(0.01, 100.0));
+    app.add_option("--arrivals", flags.arrivals, "churn, queue: pods that come (40000)")
+        ->check(CLI::Range(std::size_t{10}, std::size_t{100'000'000}));
+    app.add_option("--lifetimes", flags.lifetimes,
+                   "churn, queue: exp, logn, exp-size or logn-size (exp)")
+        ->check(CLI::IsMember({"exp", "logn", "exp-size", "logn-size"}));
+    app.add_option("--discipline", flags.discipline,
+                   "queue: strict, backfill or priority (backfill)")
+        ->check(CLI::IsMember({"strict", "backfill", "priority"}));
+    app.add_option("--times", flags.times,
+                   "queue: trace (submit times and durations of the list) or draw")
+        ->check(CLI::IsMember({"trace", "draw"}));
+    app.add_option("--threads", flags.threads, "runs at once (one per core)")
+        ->check(CLI::Range(std::size_t{0}, std::size_t{1024}));
+}
+
+void add_output_flags(CLI::App& app, SimFlags& flags) {
+    app.add_flag("--json", flags.json, "print JSON instead of the table");
+    app.add_flag("--csv", flags.csv, "print CSV instead of the table");
+    app.add_option("--html", flags.html, "write a page with plots and table to FILE");
+    app.add_option("--plot", flags.plot, "inflate: write the plots as SVG to FILE");
+    app.add_option("--suite", flags.suite.name, "a set of experiments instead: transfer")
+        ->check(CLI::IsMember({"transfer"}));
+    app.add_option("--data", flags.suite.data, "suite: directory with the real lists");
+    app.add_option("--cells", flags.suite.cells, "suite: only cells whose name contains this");
+    app.add_flag("--quick", flags.suite.quick, "suite: fewer seeds and arrivals");
+}
+
+bool given(const CLI::App& app, const char* flag) { return app.count(flag) > 0; }
+
+// Flags that would be ignored are refused: the user meant something by them.
+Expected<void> check_combination(const CLI::App& app, const SimFlags& flags) {
+    const auto only_for = [&](std::initializer_list<const char*> names,
+                              std::string_view protocols) -> Expected<void> {
+        for (const char* name : names) {
+            if (given(app, name) && protocols.find(flags.protocol) == std::string_view::npos) {
+                return fail(ErrorKind::invalid,
+                            "{} has no meaning with --protocol {}; it is for {}", name,
+                            flags.protocol, protocols);
+            }
+        }
+        return {};
+    };
+    TESSERA_CHECK(only_for({"--ratio", "--orders", "--plot"}, "inflate"));
+    TESSERA_CHECK(only_for({"--load", "--arrivals", "--lifetimes"}, "churn and queue"));
+    TESSERA_CHECK(only_for({"--discipline", "--times"}, "queue"));
+    if (flags.json && flags.csv) {
+        return fail(ErrorKind::invalid, "--json and --csv exclude each other");
+    }
+    if (given(app, "--orders") && given(app, "--ratio")) {
+        return fail(ErrorKind::invalid,
+                    "--ratio has no meaning with --orders: the files say which pods come");
+    }
+    for (const char* name : {"--data", "--cells", "--quick"}) {
+        if (given(app, name) && flags.suite.name.empty()) {
+            return fail(ErrorKind::invalid, "{} is for --suite transfer", name);
+        }
+    }
+    return {};
+}
+
+Expected<std::vector<std::string>> policy_names(const std::string& text) {
+    TESSERA_TRY(const auto names, parse_list("--policy", text));
+    std::vector<std::string> policies;
+    for (const std::string& name : names) {
+        if (name == "published") {
+            policies.insert(policies.end(), kPublishedPolicies.begin(), kPublishedPolicies.end());
+        } else {
+            policies.push_back(name);
+        }
+    }
+    // A policy named twice, alone and by "published", runs once.
+    std::vector<std::string> once;
+    for (std::string& name : policies) {
+        if (std::find(once.begin(), once.end(), name) == once.end()) {
+            once.push_back(std::move(name));
+        }
+    }
+    return once;
+}
+
+Protocol protocol_of(const std::string& text) {
+    return text == "churn"   ? Protocol::churn
+           : text == "queue" ? Protocol::queue
+                             : Protocol::inflate;
+}
+
+Discipline discipline_of(const std::string& text) {
+    return text == "strict"     ? Discipline::strict
+           : text == "priority" ? Discipline::priority
+                                : Discipline::backfill;
+}
+
+Expected<Experiment> experiment_of(const CLI::App& app, const SimFlags& flags,
+                                   const Workload& workload) {
+    Experiment experiment;
+    experiment.protocol = protocol_of(flags.protocol);
+    TESSERA_TRY(experiment.policies, policy_names(flags.policies));
+    TESSERA_TRY(experiment.seeds, parse_seeds(flags.seeds));
+    TESSERA_CHECK(check_policies(experiment.policies, workload));
+    experiment.threads = flags.threads;
+    experiment.ratio = flags.ratio;
+    experiment.orders = flags.orders;
+    experiment.orders_workload = workload.name;
+    experiment.fragmentation = !flags.html.empty() || !flags.plot.empty();
+    experiment.load = flags.load;
+    experiment.arrivals = flags.arrivals;
+    experiment.lifetimes = *parse_lifetimes(flags.lifetimes);
+    experiment.discipline = discipline_of(flags.discipline);
+    // A job list has times that mean something; the openb lists span months with few pods at once.
+    const bool job_list = workload.format == TraceFormat::philly;
+    experiment.trace_times = experiment.protocol == Protocol::queue &&
+                             (flags.times == "trace" || (flags.times.empty() && job_list));
+    if (experiment.trace_times) {
+        for (const char* name : {"--arrivals", "--lifetimes"}) {
+            if (given(app, name)) {
+                return fail(ErrorKind::invalid,
+                            "{} has no meaning with the trace's own times; add --times draw", name);
+            }
+        }
+        if (given(app, "--load")) {
+            experiment.trace_load = flags.load;
+        }
+    }
+    return experiment;
+}
+
+void note(const std::string& text) { fmt::print(stderr, "tessera: {}\n", text); }
+
+// Departing pods and queues need pods that can run at all.
+void drop_misfits(ExperimentInputs& inputs) {
+    inputs.workload = without_misfits(inputs.workload, inputs.nodes);
+    if (inputs.workload.dropped > 0) {
+        note(fmt::format("{} pods fit on no node, even empty, and are left out",
+                         inputs.workload.dropped));
+    }
+}
+
+Expected<std::vector<PolicyResult>> run_with_progress(const ExperimentInputs& inputs,
+                                                      const Experiment& experiment) {
+    ExperimentProgress progress;
+    const ProgressBar bar(
+        fmt::format("{} runs", experiment.policies.size() * experiment.seeds.size()), [&] {
+            const auto total = static_cast<double>(progress.arrivals_total.load());
+            const auto done = static_cast<double>(progress.arrivals_done.load());
+            return total > 0 ? done / total : 0.0;
+        });
+    return run_experiment(inputs, experiment, progress);
+}
+
+Expected<void> write_outputs(const std::vector<PolicyResult>& results, const SimFlags& flags,
+                             const ReportContext& context) {
+    if (flags.json) {
+        fmt::print("{}", report_json(results, context));
+    } else if (flags.csv) {
+        fmt::print("{}", report_csv(results, context));
+    } else {
+        fmt::print("{}", report_table(results, context));
+    }
+    if (!flags.html.empty()) {
+        TESSERA_CHECK(write_file(flags.html, render_html(results, context)));
+    }
+    if (!flags.plot.empty()) {
+        TESSERA_CHECK(write_file(flags.plot, render_svg(results, context)));
+    }
+    return {};
+}
+
+Expected<void> simulate(const CLI::App& app, const SimFlags& flags) {
+    TESSERA_CHECK(check_combination(app, flags));
+    TESSERA_TRY(LoadedInputs loaded, load_inputs(flags.inputs));
+    for (const std::string& text : loaded.notes) {
+        note(text);
+    }
+    ExperimentInputs& inputs = loaded.inputs;
+    if (protocol_of(flags.protocol) != Protocol::inflate) {
+        drop_misfits(inputs);
+    }
+    if (inputs.workload.pods.empty()) {
+        return fail(ErrorKind::invalid, "--pods: no pod is left to run");
+    }
+    TESSERA_TRY(const Experiment experiment, experiment_of(app, flags, inputs.workload));
+    TESSERA_TRY(const auto results, run_with_progress(inputs, experiment));
+    if (results.front().untimed > 0) {
+        note(fmt::format("{} pods have no times in the trace and are left out",
+                         results.front().untimed));
+    }
+    ReportContext context;
+    context.protocol = experiment.protocol;
+    context.workload = inputs.workload.name;
+    context.in_seconds = experiment.trace_times;
+    TESSERA_TRY(const auto named, parse_list("--policy", flags.policies));
+    context.against_published = std::find(named.begin(), named.end(), "published") != named.end();
+    return write_outputs(results, flags, context);
+}
+
+}  // namespace
+
+int run_sim(const Arguments& arguments) {
+    SimFlags flags;
+    CLI::App app("Runs pods through placement policies in virtual time.", "tessera sim");
+    app.footer(kExamples);
+    add_input_flags(app, flags);
+    add_run_flags(app, flags);
+    add_output_flags(app, flags);
+    if (const auto done = parse(app, arguments)) {
+        return *done;
+    }
+    if (!flags.suite.name.empty()) {
+        flags.suite.json = flags.json;
+        flags.suite.csv = flags.csv;
+        flags.suite.threads = flags.threads;
+        flags.suite.seeds = given(app, "--seeds") ? flags.seeds : "";
+        flags.suite.policies = given(app, "--policy") ? flags.policies : "";
+        for (const char* name : {"--nodes", "--pods", "--protocol", "--orders", "--html", "--plot",
+                                 "--ratio", "--load", "--arrivals", "--lifetimes"}) {
+            if (given(app, name)) {
+                return report_error(
+                    {ErrorKind::invalid, fmt::format("{} has no meaning with --suite", name)});
+            }
+        }
+        return run_suite(flags.suite);
+    }
+    const auto done = simulate(app, flags);
+    return done ? kExitFine : report_error(done.error());
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,71 @@
+#include "role/cli/suite.h"
+
+#include <cstdio>
+
+#include "role/cli/arguments.h"
+#include "role/cli/command.h"
+#include "role/cli/progress.h"
+#include "sim/transfer_suite.h"
+
+namespace tessera::cli {
+
+namespace {
+
+constexpr std::string_view kSeeds = "400-409";
+constexpr std::string_view kQuickSeeds = "400-402";
+
+Expected<TransferOptions> options_of(const SuiteFlags& flags) {
+    TransferOptions options;
+    if (flags.json && flags.csv) {
+        return fail(ErrorKind::invalid, "--json and --csv exclude each other");
+    }
+    const std::string seeds(flags.quick ? kQuickSeeds : kSeeds);
+    TESSERA_TRY(options.seeds, parse_seeds(flags.seeds.empty() ? seeds : flags.seeds));
+    if (!flags.policies.empty()) {
+        TESSERA_TRY(const auto policies, parse_list("--policy", flags.policies));
+        if (policies.size() != 2) {
+            return fail(ErrorKind::invalid,
+                        "--policy: the suite compares two policies, the reference first: "
+                        "fgd,tessera");
+        }
+        options.reference = policies[0];
+        options.candidate = policies[1];
+    }
+    options.cells = flags.cells;
+    options.data = flags.data;
+    options.quick = flags.quick;
+    options.threads = flags.threads;
+    return options;
+}
+
+Expected<std::vector<CellResult>> run_with_progress(const TransferOptions& options) {
+    ExperimentProgress progress;
+    const ProgressBar bar("transfer suite", [&] {
+        const auto total = static_cast<double>(progress.arrivals_total.load());
+        return total > 0 ? static_cast<double>(progress.arrivals_done.load()) / total : 0.0;
+    });
+    return run_transfer_suite(options, progress);
+}
+
+}  // namespace
+
+int run_suite(const SuiteFlags& flags) {
+    const auto options = options_of(flags);
+    if (!options) {
+        return report_error(options.error());
+    }
+    const auto results = run_with_progress(*options);
+    if (!results) {
+        return report_error(results.error());
+    }
+    if (flags.json) {
+        fmt::print("{}", transfer_json(*results, *options));
+    } else if (flags.csv) {
+        fmt::print("{}", transfer_csv(*results));
+    } else {
+        fmt::print("{}", transfer_table(*results, *options));
+    }
+    return lost_cells(*results) == 0 ? kExitFine : kExitNo;
+}
+
+}  // namespace tessera::cli
