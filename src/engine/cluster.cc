@@ -86,7 +86,6 @@ NodeIndex Cluster::add_node(NodeSpec spec) {
     states_.emplace_back();
     specs_.emplace_back();
     node_use_.emplace_back();
-    first_gpu_.push_back(static_cast<std::uint32_t>(gpu_use_.size()));
     adopt(node, std::move(spec));
     return node;
 }
@@ -116,13 +115,44 @@ void Cluster::adopt(NodeIndex node, NodeSpec spec) {
     gpu_count_ += static_cast<std::int64_t>(spec.gpus.size());
     cpu_capacity_ += spec.cpu;
     memory_capacity_ += spec.memory;
-    reserve_gpus(node, spec.gpus.size());
+    adopt_devices(node, spec.gpus);
+    NodeUse& used = node_use_[node.slot()];
+    used.cpu_capacity_milli = spec.cpu.value();
+    used.memory_capacity_mib = spec.memory.value();
+    used.pods_capacity = spec.pods;
+    used.present = true;
     NodeState& state = states_[node.slot()];
     state.shape = intern_shape(std::move(shape));
     ++shape_nodes_[state.shape.slot()];
     specs_[node.slot()] = std::move(spec);
-    node_use_[node.slot()].present = true;
     refresh(node);
+}
+
+void Cluster::adopt_devices(NodeIndex node, const std::vector<GpuSpec>& gpus) {
+    reserve_gpus(node, gpus.size());
+    const NodeUse& used = node_use_[node.slot()];
+    const GpuSpec none;
+    for (std::size_t gpu = 0; gpu < used.gpu_slots; ++gpu) {
+        Device& device = devices_[used.first_gpu + gpu];
+        const bool absent = gpu >= gpus.size();
+        const GpuSpec& spec = absent ? none : gpus[gpu];
+        device.memory_size_mib =
+            absent ? Device::kAbsent : static_cast<std::int32_t>(spec.memory.value());
+        device.slots = spec.slots;
+        device.health = spec.health;
+        device.mode = spec.mode;
+        if (any(spec.spare) || device.spare != kNoSlot) {
+            spare_of(device).capacity = spec.spare;
+        }
+    }
+}
+
+SpareUse& Cluster::spare_of(Device& device) {
+    if (device.spare == kNoSlot) {
+        device.spare = static_cast<std::uint32_t>(spares_.size());
+        spares_.emplace_back();
+    }
+    return spares_[device.spare];
 }
 
 void Cluster::forget_capacity(NodeIndex node) {
@@ -140,13 +170,12 @@ void Cluster::reserve_gpus(NodeIndex node, std::size_t count) {
     if (count <= used.gpu_slots) {
         return;
     }
-    const std::size_t from = first_gpu_[node.slot()];
-    const std::size_t to = gpu_use_.size();
-    gpu_use_.resize(to + count);
+    const std::size_t to = devices_.size();
+    devices_.resize(to + count);
     for (std::size_t gpu = 0; gpu < used.gpu_slots; ++gpu) {
-        gpu_use_[to + gpu] = std::exchange(gpu_use_[from + gpu], {});
+        devices_[to + gpu] = std::exchange(devices_[used.first_gpu + gpu], {});
     }
-    first_gpu_[node.slot()] = static_cast<std::uint32_t>(to);
+    used.first_gpu = static_cast<std::uint32_t>(to);
     used.gpu_slots = static_cast<std::uint16_t>(count);
 }
 
@@ -188,16 +217,6 @@ ShapeIndex Cluster::intern_shape(NodeShape shape) {
     return index;
 }
 
-void Cluster::GpuUse::add(const DeviceGrant& grant, int sign) {
-    memory_mib += sign * grant.memory.value();
-    milli += sign * grant.milli.value();
-    shares += sign;
-    exclusive += grant.milli >= kWholeGpu ? sign : 0;
-    for (std::size_t d = 0; d < kSpareDimensions; ++d) {
-        spare[d] += sign * grant.spare[d];
-    }
-}
-
 Catalog Cluster::catalog(const ClassTable& classes) const {
     return {.kinds = kinds_,
             .shapes = shapes_,
@@ -209,52 +228,44 @@ Catalog Cluster::catalog(const ClassTable& classes) const {
             .memory = memory_capacity_};
 }
 
-Cluster::GpuUse Cluster::use(NodeIndex node, GpuIndex gpu) const {
-    const bool known = gpu.slot() < node_use_[node.slot()].gpu_slots;
-    return known ? gpu_use_[first_gpu_[node.slot()] + gpu.slot()] : GpuUse{};
+GpuUse Cluster::use(NodeIndex node, GpuIndex gpu) const {
+    GpuUse use;
+    if (const Device* held = device(node, gpu); held != nullptr) {
+        use.memory_mib = held->memory_mib;
+        use.milli = held->milli;
+        use.shares = held->shares;
+        use.exclusive = held->exclusive;
+        use.spare = held->spare == kNoSlot ? SpareAmounts{} : spares_[held->spare].used;
+    }
+    return use;
 }
 
-bool Cluster::exceeds(const GpuUse& used, NodeIndex node, std::size_t gpu) const {
-    const NodeSpec& spec = specs_[node.slot()];
-    if (gpu >= spec.gpus.size()) {
-        return used.shares > 0;
-    }
-    const GpuSpec& device = spec.gpus[gpu];
-    bool over =
-        used.milli > options_.milli_per_gpu.value() || used.memory_mib > device.memory.value() ||
-        (device.slots > 0 && used.shares > device.slots) || (used.exclusive > 0 && used.shares > 1);
-    for (std::size_t d = 0; d < kSpareDimensions; ++d) {
-        over = over || used.spare[d] > device.spare[d];
+bool Cluster::exceeded(const Device& device) const {
+    bool over = device.exceeded(options_.milli_per_gpu.value());
+    if (device.spare != kNoSlot) {
+        const SpareUse& spare = spares_[device.spare];
+        for (std::size_t d = 0; d < kSpareDimensions; ++d) {
+            over = over || spare.used[d] > spare.capacity[d];
+        }
     }
     return over;
 }
 
-bool Cluster::exceeds(const NodeUse& used, NodeIndex node) const {
-    const NodeSpec& spec = specs_[node.slot()];
-    return used.cpu_milli > spec.cpu.value() || used.memory_mib > spec.memory.value() ||
-           used.pods > spec.pods;
-}
-
-// What is not asked for cannot be short: a foreigner who took too much of one resource does not
-// keep us from the others. This is the rule of "asked <= free" with free clamped at zero.
-bool Cluster::room(const GpuUse& used, const GpuUse& asked, const GpuSpec& device) const {
-    const auto short_of = [](std::int64_t in_use, std::int64_t more, std::int64_t capacity) {
-        return more > 0 && in_use + more > capacity;
-    };
-    bool fits = !short_of(used.milli, asked.milli, options_.milli_per_gpu.value()) &&
-                !short_of(used.memory_mib, asked.memory_mib, device.memory.value()) &&
-                (device.slots == 0 || used.shares + asked.shares <= device.slots) &&
-                (used.exclusive + asked.exclusive == 0 || used.shares + asked.shares == 1);
-    for (std::size_t d = 0; d < kSpareDimensions; ++d) {
-        fits = fits && !short_of(used.spare[d], asked.spare[d], device.spare[d]);
+bool Cluster::has_room(const Device& device, const GpuUse& asked) const {
+    bool fits = device.has_room(asked, options_.milli_per_gpu.value());
+    if (any(asked.spare)) {
+        const SpareUse spare = device.spare == kNoSlot ? SpareUse{} : spares_[device.spare];
+        for (std::size_t d = 0; d < kSpareDimensions; ++d) {
+            fits = fits &&
+                   (asked.spare[d] == 0 || spare.used[d] + asked.spare[d] <= spare.capacity[d]);
+        }
     }
     return fits;
 }
 
 bool Cluster::fits(const Placement& placement) const {
-    const NodeIndex node = placement.node;
-    const NodeSpec& spec = specs_[node.slot()];
-    const NodeState& left = states_[node.slot()];
+    const NodeState& left = states_[placement.node.slot()];
+    const NodeUse& used = node_use_[placement.node.slot()];
     if (placement.cpu.value() > left.free_cpu_milli ||
         placement.memory.value() > left.free_memory_mib || placement.pods > left.free_pods) {
         return false;
@@ -263,7 +274,7 @@ bool Cluster::fits(const Placement& placement) const {
     std::uint32_t seen = 0;
     for (const DeviceGrant& grant : placement.grants) {
         const std::size_t gpu = grant.gpu.slot();
-        if (gpu >= spec.gpus.size()) {
+        if (gpu >= left.gpu_count) {
             return false;
         }
         if (placement.admin_access || (seen >> gpu & 1U) != 0) {
@@ -276,7 +287,7 @@ bool Cluster::fits(const Placement& placement) const {
                 asked.add(*other, 1);
             }
         }
-        if (!room(gpu_use_[first_gpu_[node.slot()] + gpu], asked, spec.gpus[gpu])) {
+        if (!has_room(devices_[used.first_gpu + gpu], asked)) {
             return false;
         }
     }
@@ -314,8 +325,8 @@ std::string Cluster::misfit(const Placement& placement) const {
 
 std::string Cluster::gpu_shortage(const GpuUse& asked, NodeIndex node, std::size_t gpu) const {
     const GpuSpec& device = specs_[node.slot()].gpus[gpu];
-    const GpuUse& used = gpu_use_[first_gpu_[node.slot()] + gpu];
-    if (asked.shares == 0 || room(used, asked, device)) {
+    const GpuUse used = use(node, GpuIndex(static_cast<std::uint8_t>(gpu)));
+    if (asked.shares == 0 || has_room(devices_[node_use_[node.slot()].first_gpu + gpu], asked)) {
         return {};
     }
     const std::string& name = specs_[node.slot()].name;
@@ -340,15 +351,14 @@ std::string Cluster::gpu_shortage(const GpuUse& asked, NodeIndex node, std::size
 void Cluster::apply(const Placement& placement, std::uint64_t start, int sign) {
     NodeUse& used = node_use_[placement.node.slot()];
     NodeState& state = states_[placement.node.slot()];
-    const NodeSpec& spec = specs_[placement.node.slot()];
     used.cpu_milli += sign * placement.cpu.value();
     used.memory_mib += sign * placement.memory.value();
     used.pods += sign * placement.pods;
     TESSERA_ASSERT(used.cpu_milli >= 0 && used.memory_mib >= 0 && used.pods >= 0,
                    "a node gives back no more than it lent");
-    state.free_cpu_milli = std::max<std::int64_t>(0, spec.cpu.value() - used.cpu_milli);
-    state.free_memory_mib = std::max<std::int64_t>(0, spec.memory.value() - used.memory_mib);
-    state.free_pods = std::max(0, spec.pods - used.pods);
+    state.free_cpu_milli = std::max<std::int64_t>(0, used.cpu_capacity_milli - used.cpu_milli);
+    state.free_memory_mib = std::max<std::int64_t>(0, used.memory_capacity_mib - used.memory_mib);
+    state.free_pods = std::max(0, used.pods_capacity - used.pods);
     mark_node(placement.node);
     if (holds_devices(placement)) {
         apply_grants(placement, sign);
@@ -362,9 +372,15 @@ void Cluster::apply_grants(const Placement& placement, int sign) {
         const std::size_t gpu = grant.gpu.slot();
         TESSERA_ASSERT(gpu < kMaxGpusPerNode, "a device's number is checked before it is used");
         reserve_gpus(node, gpu + 1);
-        GpuUse& use = gpu_use_[first_gpu_[node.slot()] + gpu];
-        use.add(grant, sign);
-        TESSERA_ASSERT(use.milli >= 0 && use.memory_mib >= 0 && use.shares >= 0,
+        Device& device = devices_[node_use_[node.slot()].first_gpu + gpu];
+        device.add(grant, sign);
+        if (any(grant.spare)) {
+            SpareUse& spare = spare_of(device);
+            for (std::size_t d = 0; d < kSpareDimensions; ++d) {
+                spare.used[d] += sign * grant.spare[d];
+            }
+        }
+        TESSERA_ASSERT(device.milli >= 0 && device.memory_mib >= 0 && device.shares >= 0,
                        "a device gives back no more than it lent");
         gpu_milli_used_ += sign * grant.milli.value();
         refresh_gpu(node, gpu);
@@ -401,34 +417,34 @@ void Cluster::refresh(NodeIndex node) {
 
 // What is left of a device; one without a free slot has nothing left, whatever its memory, nor has
 // one that is a single owner's. Over-commitment never shows as more than a whole device.
-GpuState Cluster::left_of(const GpuSpec& spec, const GpuUse& used, KindIndex kind) const {
-    const bool full = used.exclusive > 0 || (spec.slots > 0 && used.shares >= spec.slots);
-    const std::int64_t idle = std::clamp<std::int64_t>(options_.milli_per_gpu.value() - used.milli,
-                                                       0, full ? 0 : kWholeGpu.value());
+GpuState Cluster::left_of(const Device& device, KindIndex kind) const {
+    const bool full = device.exclusive > 0 || (device.slots > 0 && device.shares >= device.slots);
+    const std::int32_t idle =
+        std::clamp(options_.milli_per_gpu.value() - device.milli, 0, full ? 0 : kWholeGpu.value());
     const std::int64_t memory =
-        full ? 0 : std::max<std::int64_t>(0, spec.memory.value() - used.memory_mib);
+        full ? 0 : std::max<std::int64_t>(0, device.memory_size_mib - device.memory_mib);
     GpuState state;
     state.idle_milli = static_cast<std::int16_t>(idle);
     state.free_memory_mib = static_cast<std::int32_t>(memory);
     state.shares = static_cast<std::uint16_t>(
-        std::min<std::int32_t>(used.shares, std::numeric_limits<std::uint16_t>::max()));
-    state.value = device_value(static_cast<std::int32_t>(idle), memory, spec.memory.value());
+        std::min<std::int32_t>(device.shares, std::numeric_limits<std::uint16_t>::max()));
+    state.value = device_value(idle, memory, device.memory_size_mib);
     state.kind = kind;
     return state;
 }
 
 void Cluster::refresh_gpu(NodeIndex node, std::size_t gpu) {
-    const NodeSpec& spec = specs_[node.slot()];
-    if (gpu >= spec.gpus.size()) {
+    const Device& held = devices_[node_use_[node.slot()].first_gpu + gpu];
+    if (held.absent()) {
         return;  // held on a device that the node lost, or never had
     }
     NodeState& state = states_[node.slot()];
     GpuState& device = state.gpus[gpu];
     const GpuState before = device;
-    device = left_of(spec.gpus[gpu], gpu_use_[first_gpu_[node.slot()] + gpu], before.kind);
+    device = left_of(held, before.kind);
     device.numa = before.numa;
     device.link_domain = before.link_domain;
-    if (usable(kinds_[device.kind.slot()])) {
+    if (held.health == Health::ok) {
         state.idle_value += device.value - before.value;
         const int emptied = (device.empty() ? 1 : 0) - (before.empty() ? 1 : 0);
         state.empty_gpus = static_cast<std::uint8_t>(state.empty_gpus + emptied);
@@ -437,7 +453,7 @@ void Cluster::refresh_gpu(NodeIndex node, std::size_t gpu) {
 
 void Cluster::mark_gpu(NodeIndex node, std::size_t gpu) {
     NodeUse& used = node_use_[node.slot()];
-    const bool over = used.present && exceeds(gpu_use_[first_gpu_[node.slot()] + gpu], node, gpu);
+    const bool over = used.present && exceeded(devices_[used.first_gpu + gpu]);
     const bool before = (used.over_gpus >> gpu & 1U) != 0;
     if (over != before) {
         used.over_gpus = static_cast<std::uint16_t>(used.over_gpus ^ (1U << gpu));
@@ -447,7 +463,7 @@ void Cluster::mark_gpu(NodeIndex node, std::size_t gpu) {
 
 void Cluster::mark_node(NodeIndex node) {
     NodeUse& used = node_use_[node.slot()];
-    const bool over = used.present && exceeds(used, node);
+    const bool over = used.present && exceeded(used);
     if (over != used.over_node) {
         used.over_node = over;
         over_nodes_ += over ? 1 : -1;
@@ -485,8 +501,7 @@ NodeState Cluster::state_of(NodeIndex node) const {
     }
     const NodeShape& shape = shapes_[state.shape.slot()];
     for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
-        state.gpus[gpu] =
-            left_of(spec.gpus[gpu], gpu_use_[first_gpu_[node.slot()] + gpu], shape.kinds[gpu]);
+        state.gpus[gpu] = left_of(devices_[used.first_gpu + gpu], shape.kinds[gpu]);
         state.gpus[gpu].numa = spec.gpus[gpu].numa;
         state.gpus[gpu].link_domain = link_domain(state, gpu, spec.links);
     }
@@ -523,15 +538,15 @@ bool Cluster::consistent() const {
             return false;
         }
         for (std::size_t gpu = 0; gpu < used.gpu_slots; ++gpu) {
-            const GpuUse& use = gpu_use_[first_gpu_[n] + gpu];
-            milli += use.milli;
-            const bool over = used.present && exceeds(use, node, gpu);
+            const Device& device = devices_[used.first_gpu + gpu];
+            milli += device.milli;
+            const bool over = used.present && exceeded(device);
             over_gpus += over ? 1 : 0;
             if (over != ((used.over_gpus >> gpu & 1U) != 0)) {
                 return false;
             }
         }
-        over_nodes += used.present && exceeds(used, node) ? 1 : 0;
+        over_nodes += used.present && exceeded(used) ? 1 : 0;
     }
     return over_gpus == over_gpus_ && over_nodes == over_nodes_ && milli == gpu_milli_used_;
 }
@@ -539,7 +554,7 @@ bool Cluster::consistent() const {
 std::size_t Cluster::memory_bytes() const {
     std::size_t bytes =
         states_.capacity() * sizeof(NodeState) + node_use_.capacity() * sizeof(NodeUse) +
-        gpu_use_.capacity() * sizeof(GpuUse) + first_gpu_.capacity() * sizeof(std::uint32_t) +
+        devices_.capacity() * sizeof(Device) + spares_.capacity() * sizeof(SpareUse) +
         specs_.capacity() * sizeof(NodeSpec) + 2 * kinds_.capacity() * sizeof(DeviceKind);
     for (const NodeUse& use : node_use_) {
         bytes += use.gpu_pod_starts.capacity() * sizeof(std::uint64_t);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/device.h"
 #include "model/gpu.h"
 #include "model/ids.h"
 #include "model/node.h"
@@ -67,21 +68,14 @@ class Cluster {
     // What policies may know of it. Valid until a node is added or updated.
     Catalog catalog(const ClassTable& classes) const;
 
-    // Exact use of a device, which may exceed it when foreigners are there.
-    struct GpuUse {
-        std::int64_t memory_mib = 0;
-        std::int64_t milli = 0;
-        std::int32_t shares = 0;
-        std::int32_t exclusive = 0;  // shares that are the whole device
-        SpareAmounts spare{};
-
-        void add(const DeviceGrant& grant, int sign);
-        friend bool operator==(const GpuUse&, const GpuUse&) = default;
-    };
     struct NodeUse {
         std::int64_t cpu_milli = 0;
         std::int64_t memory_mib = 0;
+        std::int64_t cpu_capacity_milli = 0;  // the specification's, here for speed
+        std::int64_t memory_capacity_mib = 0;
+        std::int32_t pods_capacity = 0;
         std::int32_t pods = 0;
+        std::uint32_t first_gpu = 0;  // into the cluster's devices
         std::uint16_t gpu_slots = 0;  // devices on record; more than the node has after a loss
         std::uint16_t over_gpus = 0;  // bit per device
         bool over_node = false;
@@ -91,7 +85,13 @@ class Cluster {
 
         friend bool operator==(const NodeUse&, const NodeUse&) = default;
     };
+    // Exact use of a device, which may exceed it when foreigners are there.
     GpuUse use(NodeIndex node, GpuIndex gpu) const;
+    // nullptr when the node has no such device, and never had.
+    const Device* device(NodeIndex node, GpuIndex gpu) const {
+        const NodeUse& used = node_use_[node.slot()];
+        return gpu.slot() < used.gpu_slots ? &devices_[used.first_gpu + gpu.slot()] : nullptr;
+    }
     const NodeUse& use(NodeIndex node) const { return node_use_[node.slot()]; }
 
     // Held beyond what there is: by foreigners, by what the API told us, or by a loss of devices.
@@ -137,10 +137,15 @@ class Cluster {
     void mark_node(NodeIndex node);
     void summarise(NodeState& state) const;
     NodeState state_of(NodeIndex node) const;
-    bool exceeds(const GpuUse& used, NodeIndex node, std::size_t gpu) const;
-    bool exceeds(const NodeUse& used, NodeIndex node) const;
-    bool room(const GpuUse& used, const GpuUse& asked, const GpuSpec& device) const;
-    GpuState left_of(const GpuSpec& spec, const GpuUse& used, KindIndex kind) const;
+    bool exceeded(const Device& device) const;
+    static bool exceeded(const NodeUse& used) {
+        return used.cpu_milli > used.cpu_capacity_milli ||
+               used.memory_mib > used.memory_capacity_mib || used.pods > used.pods_capacity;
+    }
+    bool has_room(const Device& device, const GpuUse& asked) const;
+    SpareUse& spare_of(Device& device);
+    GpuState left_of(const Device& device, KindIndex kind) const;
+    void adopt_devices(NodeIndex node, const std::vector<GpuSpec>& gpus);
     std::string gpu_shortage(const GpuUse& asked, NodeIndex node, std::size_t gpu) const;
     void adopt(NodeIndex node, NodeSpec spec);
     void forget_capacity(NodeIndex node);
@@ -150,8 +155,8 @@ class Cluster {
     std::vector<NodeState> states_;
     std::vector<NodeSpec> specs_;
     std::vector<NodeUse> node_use_;
-    std::vector<std::uint32_t> first_gpu_;  // into gpu_use_; NodeUse::gpu_slots of them
-    std::vector<GpuUse> gpu_use_;
+    std::vector<Device> devices_;
+    std::vector<SpareUse> spares_;
     std::vector<DeviceKind> kinds_;
     std::vector<NodeShape> shapes_;
     std::vector<std::size_t> shape_nodes_;

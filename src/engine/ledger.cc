@@ -119,6 +119,12 @@ Expected<void> Ledger::check(OwnerId owner, const Placement& placement) const {
                         describe(owner), grant.milli.value(), grant.memory.value(),
                         grant.gpu.value(), kWholeGpu.value(), kMaxAmount, kMaxGpusPerNode);
         }
+        const Device* device = cluster_.device(placement.node, grant.gpu);
+        if (device != nullptr && device->shares >= kMaxSharesPerGpu) {
+            return fail(ErrorKind::conflict, "{}: GPU {} of node \"{}\" has {} shares already",
+                        describe(owner), grant.gpu.value(), cluster_.spec(placement.node).name,
+                        device->shares);
+        }
     }
     return {};
 }
@@ -126,23 +132,24 @@ Expected<void> Ledger::check(OwnerId owner, const Placement& placement) const {
 // What our own grants must respect besides room.
 Expected<void> Ledger::check_devices(OwnerId owner, const Placement& placement,
                                      Health worst) const {
-    const NodeSpec& spec = cluster_.spec(placement.node);
+    const std::string& node = cluster_.spec(placement.node).name;
     for (const DeviceGrant& grant : placement.grants) {
-        if (grant.gpu.slot() >= spec.gpus.size()) {
+        const Device* device = cluster_.device(placement.node, grant.gpu);
+        if (device == nullptr || device->absent()) {
             return fail(ErrorKind::conflict, "{}: node \"{}\" has {} GPUs, asked is GPU {}",
-                        describe(owner), spec.name, spec.gpus.size(), grant.gpu.value());
+                        describe(owner), node, cluster_.node(placement.node).gpu_count,
+                        grant.gpu.value());
         }
-        const GpuSpec& device = spec.gpus[grant.gpu.slot()];
-        if (device.mode != allocator_of(owner)) {
+        if (device->mode != allocator_of(owner)) {
             return fail(ErrorKind::conflict,
                         "{}: GPU {} of node \"{}\" is handed out by {}, not by {}", describe(owner),
-                        grant.gpu.value(), spec.name, to_string(device.mode),
+                        grant.gpu.value(), node, to_string(device->mode),
                         to_string(allocator_of(owner)));
         }
-        if (device.health > worst) {
+        if (device->health > worst) {
             return fail(ErrorKind::conflict,
                         "{}: GPU {} of node \"{}\" has health \"{}\", tolerated is \"{}\"",
-                        describe(owner), grant.gpu.value(), spec.name, to_string(device.health),
+                        describe(owner), grant.gpu.value(), node, to_string(device->health),
                         to_string(worst));
         }
     }

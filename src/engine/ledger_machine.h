@@ -123,19 +123,9 @@ class Machine final : private NodeObserver {
         }
     }
 
-    // A deadline now and then; tolerance now and then.
-    Terms draw_terms(Rng& rng) const {
-        Terms terms;
-        if (rng.below(2) == 0) {
-            terms.deadline = Nanoseconds(now_ + static_cast<std::int64_t>(rng.below(20)));
-        }
-        terms.tolerates = static_cast<Health>(rng.below(6) / 2);
-        return terms;
-    }
-
     std::string assume(Rng& rng, OwnerId owner, std::uint32_t node) {
         const Placement placement = draw_placement(rng, owner, node);
-        const Terms terms = draw_terms(rng);
+        const Terms terms = draw_terms(rng, now_);
         const bool expected = model_.grantable(owner, placement, terms.tolerates);
         const auto done = statements_.empty() ? ledger_->assume(owner, placement, terms)
                                               : statements_.back()->assume(owner, placement, terms);
@@ -189,7 +179,7 @@ class Machine final : private NodeObserver {
     }
 
     std::string confirm(OwnerId owner, const Placement& placement, Rng& rng) {
-        const Terms terms = draw_terms(rng);
+        const Terms terms = draw_terms(rng, now_);
         const auto done = ledger_->confirm(owner, placement, terms);
         REQUIRE_SAME(done.has_value(), done.error().message);
         const auto known = model_.owners.find(owner);
@@ -199,8 +189,13 @@ class Machine final : private NodeObserver {
             return new_ids_are_new(owner);
         }
         Held& held = known->second;
+        // The order of grants and the alternative's number do not matter.
         Placement same = placement;
         same.alternative = held.placement.alternative;
+        const Grants& had = held.placement.grants;
+        if (std::is_permutation(had.begin(), had.end(), same.grants.begin(), same.grants.end())) {
+            same.grants = had;
+        }
         if (same == held.placement) {
             const bool news = held.state == OwnerState::assumed;
             REQUIRE_SAME(done->outcome == (news ? Confirmation::Outcome::confirmed
@@ -212,15 +207,7 @@ class Machine final : private NodeObserver {
             held.placement.alternative = placement.alternative;
             return "";
         }
-        if (done->outcome != Confirmation::Outcome::moved) {  // the same grants in another order
-            REQUIRE_SAME(held.placement.grants.size() == placement.grants.size(), "confirm");
-            held.state = done->outcome == Confirmation::Outcome::confirmed ? OwnerState::confirmed
-                                                                           : held.state;
-            held.deadline = kNoDeadline;
-            held.tolerates = terms.tolerates;
-            held.placement.alternative = placement.alternative;
-            return "";
-        }
+        REQUIRE_SAME(done->outcome == Confirmation::Outcome::moved, "confirm elsewhere");
         REQUIRE_SAME(done->from == held.placement.node, "where it moved from");
         const bool ending = held.state == OwnerState::terminating;
         const std::uint64_t start = held.start;
@@ -252,7 +239,7 @@ class Machine final : private NodeObserver {
     }
 
     std::string set_deadline(Rng& rng, OwnerId owner) {
-        const Nanoseconds deadline = draw_terms(rng).deadline;
+        const Nanoseconds deadline = draw_terms(rng, now_).deadline;
         const auto held = model_.owners.find(owner);
         const bool expected =
             held != model_.owners.end() && held->second.state == OwnerState::assumed;
@@ -312,6 +299,9 @@ class Machine final : private NodeObserver {
     std::string statement(const Op& op) {
         const bool open = !statements_.empty();
         if (op.kind == Kind::begin && statements_.size() < 3) {
+            if (!open) {
+                twin_ = std::make_unique<Ledger>(*ledger_);
+            }
             statements_.push_back(std::make_unique<Statement>(*ledger_));
             saved_.push_back({model_, {}});
         } else if (op.kind == Kind::checkpoint && open) {
@@ -322,13 +312,39 @@ class Machine final : private NodeObserver {
             statements_.back()->roll_back(marks.back().first);
             model_ = marks.back().second;
         } else if (op.kind == Kind::end && open) {
-            if (op.detail % 3 == 0) {
+            const bool commit = op.detail % 3 == 0;
+            if (commit) {
                 statements_.back()->commit();
             } else {
                 model_ = saved_.back().first;
             }
             statements_.pop_back();  // which discards, unless committed
             saved_.pop_back();
+            return commit || !statements_.empty() ? "" : compare_future(op.detail);
+        }
+        return "";
+    }
+
+    // After a roll back the future is the same too: what a copy from before the statement would do
+    // next, down to the ids of its shares.
+    std::string compare_future(std::uint32_t seed) {
+        Ledger rolled_back = *ledger_;
+        rolled_back.observe(nullptr);
+        twin_->observe(nullptr);
+        Rng rng(seed);
+        for (int step = 0; step < 12; ++step) {
+            const OwnerId owner = owner_of(static_cast<std::uint32_t>(rng.below(kOwners)));
+            const auto node = static_cast<std::uint32_t>(rng.below(kNodes));
+            const Placement placement = draw_placement(rng, owner, node);
+            for (Ledger* ledger : {&rolled_back, twin_.get()}) {
+                if (step % 3 == 0) {
+                    (void)ledger->release(owner);
+                } else {
+                    (void)ledger->confirm(owner, placement);
+                }
+            }
+            REQUIRE_SAME(share_ids(owner, rolled_back) == share_ids(owner, *twin_),
+                         "the ids after a roll back");
         }
         return "";
     }
@@ -397,9 +413,10 @@ class Machine final : private NodeObserver {
         }
     }
 
-    std::vector<ShareId> share_ids(OwnerId owner) const {
+    std::vector<ShareId> share_ids(OwnerId owner) const { return share_ids(owner, *ledger_); }
+    static std::vector<ShareId> share_ids(OwnerId owner, const Ledger& ledger) {
         std::vector<ShareId> ids;
-        for (const ShareView& share : ledger_->shares(owner)) {
+        for (const ShareView& share : ledger.shares(owner)) {
             ids.push_back(share.id);
         }
         return ids;
@@ -562,6 +579,7 @@ class Machine final : private NodeObserver {
     std::int32_t milli_;
     Model model_;
     std::unique_ptr<Ledger> ledger_;
+    std::unique_ptr<Ledger> twin_;  // a copy from before the outermost statement
     std::vector<std::unique_ptr<Statement>> statements_;
     std::vector<std::pair<Model, Marks>> saved_;  // one per statement: its begin, its checkpoints
     std::deque<ShareId> ended_;

@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "base/rng.h"
+#include "engine/ledger.h"
 #include "engine/owner.h"
 #include "model/node.h"
 #include "model/placement.h"
@@ -114,6 +115,16 @@ inline Placement draw_placement(Rng& rng, OwnerId owner, std::uint32_t node) {
         placement.grants.push_back(grant);
     }
     return placement;
+}
+
+// A deadline now and then; tolerance now and then.
+inline Terms draw_terms(Rng& rng, std::int64_t now) {
+    Terms terms;
+    if (rng.below(2) == 0) {
+        terms.deadline = Nanoseconds(now + static_cast<std::int64_t>(rng.below(20)));
+    }
+    terms.tolerates = static_cast<Health>(rng.below(6) / 2);
+    return terms;
 }
 
 }  // namespace tessera::reference

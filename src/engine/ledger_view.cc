@@ -134,7 +134,7 @@ std::vector<std::string> Ledger::verify() const {
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
         const NodeIndex node(n);
         Cluster::NodeUse used;
-        std::array<Cluster::GpuUse, kMaxGpusPerNode> gpus{};
+        std::array<GpuUse, kMaxGpusPerNode> gpus{};
         for (OwnerId owner : owners_on(node)) {
             const std::uint32_t slot = store_.find(owner);
             const Placement held = store_.placement(slot);

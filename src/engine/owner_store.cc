@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "engine/device.h"
 
 namespace tessera {
 namespace {
@@ -67,7 +68,7 @@ void OwnerStore::create_share(std::uint32_t slot, const DeviceGrant& grant, std:
     share.milli = static_cast<std::int16_t>(grant.milli.value());
     share.memory_mib = grant.memory.value();
     share.spare = kNoSlot;
-    if (grant.spare != SpareAmounts{}) {
+    if (any(grant.spare)) {
         share.spare = spares_.take();
         spares_[share.spare] = grant.spare;
     }
