@@ -129,6 +129,7 @@ struct KubeObjects {
     std::vector<PodSet> pods;
     std::vector<Node> nodes;
     std::vector<ConfigMap> config_maps;
+    std::vector<std::string> skipped;  // kinds that hold no pods and no nodes, each once
 };
 
 }  // namespace tessera

@@ -1,0 +1,202 @@
+#include "codec/gpu_annotation.h"
+
+#include <array>
+#include <limits>
+#include <set>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "codec/json_value.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 30;
+constexpr std::size_t kModelsMax = 60'000;
+constexpr std::array<std::string_view, 3> kHealth{"ok", "no-new", "evict"};
+constexpr std::array<std::string_view, 2> kModes{"annotation", "claim"};
+constexpr std::array<std::string_view, 6> kLevels{"unknown",   "system",      "numa",
+                                                  "pcie-host", "pcie-switch", "nvlink"};
+
+Expected<SpareAmounts> read_spare(JsonObject& object) {
+    SpareAmounts spare{};
+    TESSERA_TRY(const auto* items, object.array("spare"));
+    if (items == nullptr) {
+        return spare;
+    }
+    if (items->size() != spare.size()) {
+        return fail(ErrorKind::invalid, "{}.spare: {} amounts are not accepted: {} are",
+                    object.where(), items->size(), spare.size());
+    }
+    for (std::size_t i = 0; i < spare.size(); ++i) {
+        TESSERA_TRY(spare[i],
+                    whole_number((*items)[i], fmt::format("{}.spare[{}]", object.where(), i), 0,
+                                 std::int64_t{1} << 40));
+    }
+    return spare;
+}
+
+Expected<GpuSpec> read_gpu(const JsonValue& value, std::string where, Vocabulary& names) {
+    TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
+    GpuSpec gpu;
+    TESSERA_TRY(gpu.uuid, object.text("uuid", false));
+    TESSERA_TRY(const std::string model, object.text("model", false));
+    TESSERA_TRY(const std::int64_t memory, object.number("memoryMib", {1, kMemoryMibMax, 0}, true));
+    TESSERA_TRY(const std::int64_t numa, object.number("numa", {0, 255, 0}));
+    TESSERA_TRY(const std::int64_t slots, object.number("slots", {0, 65535, 0}));
+    TESSERA_TRY(const std::size_t health,
+                object.word("health", {kHealth[0], kHealth[1], kHealth[2]}));
+    TESSERA_TRY(const std::size_t mode, object.word("allocator", {kModes[0], kModes[1]}));
+    TESSERA_TRY(gpu.spare, read_spare(object));
+    TESSERA_CHECK(object.done());
+    if (!model.empty()) {
+        if (!names.models.find(model).valid() && names.models.size() >= kModelsMax) {
+            return fail(ErrorKind::invalid, "{}.model: {}: {} models are known already",
+                        object.where(), in_quotes(model), kModelsMax);
+        }
+        gpu.model = names.models.intern(model);
+    }
+    gpu.memory = MemoryMib(memory);
+    gpu.numa = static_cast<std::uint8_t>(numa);
+    gpu.slots = static_cast<std::uint16_t>(slots);
+    gpu.health = static_cast<Health>(health);
+    gpu.mode = static_cast<AllocatorMode>(mode);
+    return gpu;
+}
+
+Expected<void> read_link(const JsonValue& value, std::string where, LinkMatrix& links) {
+    TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
+    const std::int64_t last = links.gpus() - 1;
+    TESSERA_TRY(const std::int64_t a, object.number("a", {0, last, 0}, true));
+    TESSERA_TRY(const std::int64_t b, object.number("b", {0, last, 0}, true));
+    TESSERA_TRY(const std::size_t level,
+                object.word("level", {kLevels[0], kLevels[1], kLevels[2], kLevels[3], kLevels[4],
+                                      kLevels[5]}));
+    TESSERA_TRY(const std::int64_t lanes, object.number("lanes", {0, 255, 0}));
+    TESSERA_CHECK(object.done());
+    if (a == b) {
+        return fail(ErrorKind::invalid, "{}: GPU {} is linked with itself", object.where(), a);
+    }
+    if (links.at(static_cast<int>(a), static_cast<int>(b)) != Link{}) {
+        return fail(ErrorKind::invalid, "{}: GPUs {} and {} are linked twice", object.where(), a,
+                    b);
+    }
+    links.set(static_cast<int>(a), static_cast<int>(b),
+              {static_cast<LinkLevel>(level), static_cast<std::uint8_t>(lanes)});
+    return {};
+}
+
+Expected<void> read_gpus(const std::vector<JsonValue>& items, Vocabulary& names,
+                         GpuInventory& inventory) {
+    if (items.size() > kMaxGpusPerNode) {
+        return fail(ErrorKind::invalid, "gpus: {} GPUs are not accepted: up to {} are",
+                    items.size(), kMaxGpusPerNode);
+    }
+    std::set<std::string> uuids;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        TESSERA_TRY(GpuSpec gpu, read_gpu(items[i], fmt::format("gpus[{}]", i), names));
+        if (!gpu.uuid.empty() && !uuids.insert(gpu.uuid).second) {
+            return fail(ErrorKind::invalid, "gpus[{}].uuid: {} is there twice", i,
+                        in_quotes(gpu.uuid));
+        }
+        inventory.gpus.push_back(std::move(gpu));
+    }
+    return {};
+}
+
+Expected<GpuInventory> read_within(std::string_view text, Vocabulary& names) {
+    TESSERA_TRY(const JsonValue root, parse_json(text));
+    TESSERA_TRY(JsonObject object, JsonObject::of(root, "the annotation"));
+    TESSERA_CHECK(object.number("version", {kVersion, kVersion, 0}, true));
+    TESSERA_TRY(const auto* gpus, object.array("gpus"));
+    TESSERA_TRY(const auto* links, object.array("links"));
+    TESSERA_CHECK(object.done());
+    GpuInventory inventory;
+    if (gpus == nullptr) {
+        return fail(ErrorKind::invalid, "gpus is missing: a list of the node's GPUs is accepted");
+    }
+    TESSERA_CHECK(read_gpus(*gpus, names, inventory));
+    if (links != nullptr && !links->empty()) {
+        inventory.links = LinkMatrix(static_cast<int>(inventory.gpus.size()));
+        for (std::size_t i = 0; i < links->size(); ++i) {
+            TESSERA_CHECK(read_link((*links)[i], fmt::format("links[{}]", i), inventory.links));
+        }
+    }
+    return inventory;
+}
+
+void write_gpu(const GpuSpec& gpu, const Vocabulary& names, JsonWriter& json) {
+    json.begin_object();
+    if (!gpu.uuid.empty()) {
+        json.member("uuid", gpu.uuid);
+    }
+    if (gpu.model.valid()) {
+        json.member("model", names.models.name(gpu.model));
+    }
+    json.member("memoryMib", gpu.memory.value());
+    json.member("numa", gpu.numa);
+    json.member("health", kHealth[static_cast<std::size_t>(gpu.health)]);
+    json.member("slots", gpu.slots);
+    if (gpu.mode != AllocatorMode::annotation) {
+        json.member("allocator", kModes[static_cast<std::size_t>(gpu.mode)]);
+    }
+    if (gpu.spare != SpareAmounts{}) {
+        json.key("spare");
+        json.begin_array();
+        for (std::int64_t amount : gpu.spare) {
+            json.value(amount);
+        }
+        json.end_array();
+    }
+    json.end_object();
+}
+
+void write_links(const LinkMatrix& links, JsonWriter& json) {
+    json.key("links");
+    json.begin_array();
+    for (int a = 0; a < links.gpus(); ++a) {
+        for (int b = a + 1; b < links.gpus(); ++b) {
+            const Link link = links.at(a, b);
+            if (link == Link{}) {
+                continue;
+            }
+            json.begin_object();
+            json.member("a", a);
+            json.member("b", b);
+            json.member("level", kLevels[static_cast<std::size_t>(link.level)]);
+            json.member("lanes", link.lanes);
+            json.end_object();
+        }
+    }
+    json.end_array();
+}
+
+}  // namespace
+
+Expected<GpuInventory> read_gpu_annotation(std::string_view text, Vocabulary& names) {
+    auto inventory = read_within(text, names);
+    if (!inventory) {
+        return tl::unexpected(std::move(inventory.error()).within("tessera.dev/gpus"));
+    }
+    return inventory;
+}
+
+std::string write_gpu_annotation(const GpuInventory& inventory, const Vocabulary& names) {
+    JsonWriter json;
+    json.begin_object();
+    json.member("version", kVersion);
+    json.key("gpus");
+    json.begin_array();
+    for (const GpuSpec& gpu : inventory.gpus) {
+        write_gpu(gpu, names, json);
+    }
+    json.end_array();
+    if (!inventory.links.empty()) {
+        write_links(inventory.links, json);
+    }
+    json.end_object();
+    return json.take();
+}
+
+}  // namespace tessera

@@ -1,0 +1,252 @@
+// A document is turned into JSON and read by kube_json, so that there is one reading of Kubernetes'
+// objects; an error's path leads back to the line.
+#include "codec/kube_yaml.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <initializer_list>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "codec/kube_json.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::size_t kFileBytesMax = std::size_t{64} << 20;
+constexpr std::size_t kNodesMax = 2'000'000;  // aliases may multiply a small file
+constexpr int kDepthMax = 100;
+
+// Why a tree cannot be JSON, and where.
+struct Refusal {
+    std::string message;
+    int line = 0;
+};
+
+int line_of(const YAML::Node& node) { return node.Mark().line + 1; }
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+// JSON's own grammar of numbers; what else YAML calls a number stays text.
+bool json_number(std::string_view text) {
+    std::size_t at = text.starts_with('-') ? 1 : 0;
+    const auto digits = [&] {
+        const std::size_t begin = at;
+        while (at < text.size() && digit(text[at])) {
+            ++at;
+        }
+        return at > begin;
+    };
+    const std::size_t first = at;
+    if (!digits() || (text[first] == '0' && at > first + 1)) {
+        return false;
+    }
+    if (at < text.size() && text[at] == '.') {
+        ++at;
+        if (!digits()) {
+            return false;
+        }
+    }
+    if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+        ++at;
+        at += at < text.size() && (text[at] == '-' || text[at] == '+') ? 1 : 0;
+        if (!digits()) {
+            return false;
+        }
+    }
+    return at == text.size();
+}
+
+bool one_of(std::string_view text, std::initializer_list<std::string_view> words) {
+    return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+class ToJson {
+  public:
+    // nullopt when the tree was written.
+    std::optional<Refusal> write(const YAML::Node& node, int depth = 0) {
+        if (depth > kDepthMax) {
+            return Refusal{fmt::format("nested deeper than {}", kDepthMax), line_of(node)};
+        }
+        if (++nodes_ > kNodesMax) {
+            return Refusal{fmt::format("more than {} values, aliases counted", kNodesMax),
+                           line_of(node)};
+        }
+        switch (node.Type()) {
+            case YAML::NodeType::Map:
+                return map(node, depth);
+            case YAML::NodeType::Sequence:
+                return sequence(node, depth);
+            case YAML::NodeType::Scalar:
+                return scalar(node);
+            default:
+                json_.null();
+                return std::nullopt;
+        }
+    }
+    std::string take() { return json_.take(); }
+
+  private:
+    std::optional<Refusal> map(const YAML::Node& node, int depth) {
+        json_.begin_object();
+        for (const auto& entry : node) {
+            if (!entry.first.IsScalar()) {
+                return Refusal{"a key is not accepted: text is", line_of(entry.first)};
+            }
+            if (!valid_utf8(entry.first.Scalar())) {
+                return Refusal{"a key is not valid UTF-8", line_of(entry.first)};
+            }
+            json_.key(entry.first.Scalar());
+            if (auto refusal = write(entry.second, depth + 1)) {
+                return refusal;
+            }
+        }
+        json_.end_object();
+        return std::nullopt;
+    }
+
+    std::optional<Refusal> sequence(const YAML::Node& node, int depth) {
+        json_.begin_array();
+        for (const auto& item : node) {
+            if (auto refusal = write(item, depth + 1)) {
+                return refusal;
+            }
+        }
+        json_.end_array();
+        return std::nullopt;
+    }
+
+    // Quoted is text. Plain is null, a truth value or a number where it looks like one.
+    std::optional<Refusal> scalar(const YAML::Node& node) {
+        const std::string& text = node.Scalar();
+        if (!valid_utf8(text)) {
+            return Refusal{fmt::format("{} is not valid UTF-8", in_quotes(text)), line_of(node)};
+        }
+        const bool plain = node.Tag() == "?" || node.Tag().empty();
+        if (plain && one_of(text, {"null", "Null", "NULL", "~", ""})) {
+            json_.null();
+        } else if (plain && one_of(text, {"true", "True", "TRUE"})) {
+            json_.value(true);
+        } else if (plain && one_of(text, {"false", "False", "FALSE"})) {
+            json_.value(false);
+        } else if (plain && json_number(text)) {
+            json_.raw(text);
+        } else {
+            json_.value(text);
+        }
+        return std::nullopt;
+    }
+
+    JsonWriter json_;
+    std::size_t nodes_ = 0;
+};
+
+// The line of the deepest part of the path that exists.
+int line_at(const YAML::Node& at, std::span<const std::string> path) {
+    if (path.empty()) {
+        return line_of(at);
+    }
+    if (at.IsSequence()) {
+        std::size_t index = 0;
+        std::from_chars(path[0].data(), path[0].data() + path[0].size(), index);
+        if (index < at.size()) {
+            return line_at(at[index], path.subspan(1));
+        }
+    } else if (at.IsMap()) {
+        if (const YAML::Node found = at[path[0]]; found.IsDefined()) {
+            return line_at(found, path.subspan(1));
+        }
+    }
+    return line_of(at);
+}
+
+std::string_view source_line(std::string_view text, int line) {
+    for (; line > 1; --line) {
+        const std::size_t end = text.find('\n');
+        if (end == std::string_view::npos) {
+            return {};
+        }
+        text.remove_prefix(end + 1);
+    }
+    return text.substr(0, text.find('\n'));
+}
+
+// Whether // stands where a comment would: at the beginning, or after a space.
+bool slash_comment(std::string_view line) {
+    for (std::size_t at = line.find("//"); at != std::string_view::npos;
+         at = line.find("//", at + 1)) {
+        if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') {
+            return true;
+        }
+    }
+    return false;
+}
+
+// An error at a line; the parser notices a // only when it reads on, a line or two later.
+tl::unexpected<Error> refuse(std::string_view text, int line, std::string_view message) {
+    for (int near = line; near > 0 && near > line - 3; --near) {
+        if (slash_comment(source_line(text, near))) {
+            return fail(ErrorKind::invalid,
+                        "line {}: // does not begin a comment in YAML: # is accepted", near);
+        }
+    }
+    return fail(ErrorKind::invalid, "line {}: {}", line, message);
+}
+
+void append(KubeObjects& all, KubeObjects more) {
+    std::move(more.pods.begin(), more.pods.end(), std::back_inserter(all.pods));
+    std::move(more.nodes.begin(), more.nodes.end(), std::back_inserter(all.nodes));
+    std::move(more.config_maps.begin(), more.config_maps.end(),
+              std::back_inserter(all.config_maps));
+    for (std::string& kind : more.skipped) {
+        if (std::find(all.skipped.begin(), all.skipped.end(), kind) == all.skipped.end()) {
+            all.skipped.push_back(std::move(kind));
+        }
+    }
+}
+
+Expected<void> read_document(std::string_view text, const YAML::Node& document, KubeObjects& all) {
+    if (document.IsNull() || !document.IsDefined()) {
+        return {};  // nothing between two separators
+    }
+    if (!document.IsMap()) {
+        return refuse(text, line_of(document), "a document is not accepted: an object is");
+    }
+    ToJson json;
+    if (auto refusal = json.write(document)) {
+        return refuse(text, refusal->line, refusal->message);
+    }
+    auto found = locate_kube_json(json.take());
+    if (!found) {
+        return refuse(text, line_at(document, found.error().path), found.error().to_string());
+    }
+    append(all, std::move(*found));
+    return {};
+}
+
+}  // namespace
+
+Expected<KubeObjects> read_kube_yaml(std::string_view text) {
+    if (text.size() > kFileBytesMax) {
+        return fail(ErrorKind::invalid, "{} bytes of YAML are not accepted: up to {} are",
+                    text.size(), kFileBytesMax);
+    }
+    KubeObjects all;
+    try {
+        for (const YAML::Node& document : YAML::LoadAll(std::string(text))) {
+            TESSERA_CHECK(read_document(text, document, all));
+        }
+    } catch (const YAML::Exception& error) {
+        return refuse(text, error.mark.is_null() ? 1 : error.mark.line + 1,
+                      fmt::format("this is not valid YAML: {}", error.msg));
+    }
+    return all;
+}
+
+}  // namespace tessera
