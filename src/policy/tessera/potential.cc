@@ -136,10 +136,9 @@ std::int64_t HostTerm::value(const Leftovers& left) const {
     return table_[at];
 }
 
-DrainTerm::DrainTerm(double departures_per_arrival) {
+DrainTerm::DrainTerm(double weight) {
     for (std::size_t pods = 0; pods < decay_.size(); ++pods) {
-        decay_[pods] =
-            fixed(departures_per_arrival * 100 * std::pow(0.6, static_cast<double>(pods)));
+        decay_[pods] = fixed(weight * std::pow(0.6, static_cast<double>(pods)));
     }
 }
 
@@ -148,7 +147,7 @@ AdmissionTerm::AdmissionTerm(std::vector<Step> steps, double weight) {
         return;
     }
     std::sort(steps.begin(), steps.end(),
-              [](const Step& a, const Step& b) { return a.cpu_milli < b.cpu_milli; });
+              [](const Step& a, const Step& b) { return a.amount < b.amount; });
     double exceeds = 0;
     for (const Step& step : steps) {
         exceeds += step.demand;
@@ -156,10 +155,10 @@ AdmissionTerm::AdmissionTerm(std::vector<Step> steps, double weight) {
     cost_.push_back(fixed(weight * exceeds * kFine));
     for (std::size_t i = 0; i < steps.size(); ++i) {
         exceeds -= steps[i].demand;
-        if (i + 1 < steps.size() && steps[i + 1].cpu_milli == steps[i].cpu_milli) {
+        if (i + 1 < steps.size() && steps[i + 1].amount == steps[i].amount) {
             continue;
         }
-        cpu_.push_back(steps[i].cpu_milli);
+        amounts_.push_back(steps[i].amount);
         cost_.push_back(fixed(weight * std::max(0.0, exceeds) * kFine));
     }
 }

@@ -1,6 +1,6 @@
 // The potential of policy `tessera`: what a node's leftovers cost.
 //
-//   Phi = sum_i d(r_i) + S(R, C) - pi_h R - H(k, C, M, h) - delta D(b) + R A(C)
+//   Phi = sum_i d(r_i) + S(R, C) - pi_h R - H(k, C, M, h) - delta D(b) + R A(C) + R A(M)
 //
 // score of a placement = Phi before - Phi after, in milli-GPU. All values are fixed point
 // (1 milli = kUnit), made from tables, so that no floating point is left at decision time.
@@ -96,11 +96,11 @@ class HostTerm {
     std::vector<std::int64_t> table_;   // [shape][size level][cpu level][memory level]
 };
 
-// -delta D, D = 100 n_h 0.6^b on nodes of four or more devices: keeps nearly empty nodes emptying
-// while pods depart.
+// -D, D = w n_h 0.6^b on nodes of four or more devices: keeps nearly empty nodes emptying while
+// pods depart.
 class DrainTerm {
   public:
-    explicit DrainTerm(double departures_per_arrival = 0);
+    explicit DrainTerm(double weight = 0);
     std::int64_t value(int gpus, std::int32_t gpu_pods) const {
         return gpus < kFewestGpus ? 0
                                   : -gpus * decay_[static_cast<std::size_t>(
@@ -113,30 +113,30 @@ class DrainTerm {
     std::array<std::int64_t, kLongest + 1> decay_{};
 };
 
-// w x R Qc(C): on clusters short of cores, idle GPUs whose free cores admit little of the demand.
-// Qc(C) is the share of GPU demand whose core request exceeds C.
+// w R Q(C): on clusters short of cores (or memory), idle GPUs whose free cores admit little of the
+// demand. Q(C) is the share of GPU demand whose request exceeds C.
 class AdmissionTerm {
   public:
     struct Step {
-        std::int64_t cpu_milli = 0;
-        double demand = 0;  // share that asks for this much
+        std::int64_t amount = 0;  // milli-cores, or MiB
+        double demand = 0;        // share that asks for this much
     };
     AdmissionTerm() = default;
     AdmissionTerm(std::vector<Step> steps, double weight);
     bool active() const { return !cost_.empty(); }
-    std::int64_t value(std::int32_t idle, std::int64_t cpu_milli) const {
+    std::int64_t value(std::int32_t idle, std::int64_t left) const {
         if (cost_.empty()) {
             return 0;
         }
         const auto level = static_cast<std::size_t>(
-            std::upper_bound(cpu_.begin(), cpu_.end(), cpu_milli) - cpu_.begin());
+            std::upper_bound(amounts_.begin(), amounts_.end(), left) - amounts_.begin());
         return cost_[level] * idle / kFine;
     }
 
   private:
     static constexpr std::int64_t kFine = 1024;
-    std::vector<std::int64_t> cpu_;   // ascending
-    std::vector<std::int64_t> cost_;  // per idle milli, in kUnit x kFine, by level
+    std::vector<std::int64_t> amounts_;  // ascending
+    std::vector<std::int64_t> cost_;     // per idle milli, in kUnit x kFine, by level
 };
 
 // One epoch of the potential.
@@ -147,7 +147,8 @@ struct Potential {
     ScarcityTerm scarcity;
     HostTerm host;
     DrainTerm drain;
-    AdmissionTerm admission;
+    AdmissionTerm core_admission;
+    AdmissionTerm memory_admission;
 
     const std::int32_t* gap_costs(KindIndex kind) const {
         return gaps[gap_of_kind[kind.slot()]].cost.data();
@@ -156,7 +157,8 @@ struct Potential {
     std::int64_t node_value(const Leftovers& left, int gpus) const {
         return stranding.value(left.idle, left.cpu_milli) + scarcity.value(left.shape, left.idle) -
                host.value(left) + drain.value(gpus, left.gpu_pods) +
-               admission.value(left.idle, left.cpu_milli);
+               core_admission.value(left.idle, left.cpu_milli) +
+               memory_admission.value(left.idle, left.memory_mib);
     }
 };
 

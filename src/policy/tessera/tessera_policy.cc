@@ -62,15 +62,16 @@ PolicyUpdate TesseraPolicy::update(const Catalog& catalog, const Census& census)
     bool everything = false;
     std::vector<ClassIndex> repriced;
     if (mix_.arrivals() % kWindow == 0) {
-        repriced = reprice_hosts(census);
         everything = follow_departures();
+        repriced = reprice_hosts(census);
     }
     if (mix_.due()) {
-        if (mix_.moved(*catalog.classes)) {
-            learn(catalog);
-            everything = true;
-        }
+        everything = everything || mix_.moved(*catalog.classes);
         mix_.learned(catalog.nodes);
+    }
+    if (everything) {
+        learn(catalog);
+        reprice_hosts(census);  // also of classes that are new: a small cluster fills early
     }
     if (!everything && repriced.empty()) {
         return {};
@@ -199,29 +200,51 @@ void TesseraPolicy::learn_hosts(const Catalog& catalog, double gpu_demand) {
         hosts.push_back(host);
     }
     hosts_ = std::move(hosts);
+    double whole_nodes = 0;
+    for (const HostClass& host : hosts_) {
+        const DemandClass& c = (*catalog.classes)[host.demand_class];
+        whole_nodes += count(host.demand_class.slot()) * gpu_milli(c) / gpu_demand;
+    }
+    const double more =
+        std::clamp(parameters_.drain_by_whole * whole_nodes, 1.0, parameters_.drain_most);
+    potential_.drain = DrainTerm(parameters_.drain_weight * more * drain_);
 }
 
 void TesseraPolicy::learn_cores(const Catalog& catalog, double gpu_demand) {
-    double gpu_pod_cores = 0;
-    double all_cores = 0;
+    double cores = 0;
+    for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
+        const DemandClass& c = (*catalog.classes)[class_at(i)];
+        cores += c.wants_gpu() ? count(i) * static_cast<double>(c.cpu.value()) : 0;
+    }
+    potential_.stranding = StrandingTerm(cores / gpu_demand);
+    potential_.core_admission = admission(catalog, gpu_demand, true);
+    potential_.memory_admission = admission(catalog, gpu_demand, false);
+}
+
+// While pods only arrive, what is refused is gone for good and the terms may look far ahead; once
+// pods depart as they come, a strong one keeps out pods that would have had their turn.
+AdmissionTerm TesseraPolicy::admission(const Catalog& catalog, double gpu_demand,
+                                       bool cores) const {
+    double asked = 0;
     std::vector<AdmissionTerm::Step> steps;
     for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
         const DemandClass& c = (*catalog.classes)[class_at(i)];
-        const double cores = count(i) * static_cast<double>(c.cpu.value());
-        all_cores += cores;
+        const std::int64_t amount = cores ? c.cpu.value() : c.memory.value();
+        asked += count(i) * static_cast<double>(amount);
         if (c.wants_gpu() && count(i) > 0) {
-            gpu_pod_cores += cores;
-            steps.push_back({c.cpu.value(), count(i) * gpu_milli(c) / gpu_demand});
+            steps.push_back({amount, count(i) * gpu_milli(c) / gpu_demand});
         }
     }
-    potential_.stranding = StrandingTerm(gpu_pod_cores / gpu_demand);
-    const double asked = all_cores / gpu_demand;
-    const double there = static_cast<double>(catalog.cpu.value()) /
-                         (1000 * static_cast<double>(std::max<std::int64_t>(catalog.gpus, 1)));
-    const double shortage = there > 0 ? asked / there : 0;
+    const auto there = static_cast<double>(cores ? catalog.cpu.value() : catalog.memory.value());
+    const double gpus = 1000 * static_cast<double>(catalog.gpus);
+    const double shortage = there > 0 ? asked / gpu_demand * gpus / there : 0;
     const double share =
         std::clamp((shortage - parameters_.admission_from) / parameters_.admission_width, 0.0, 1.0);
-    potential_.admission = AdmissionTerm(std::move(steps), parameters_.admission_weight * share);
+    const double filling = std::max(0.0, 1 - 4 * drain_);
+    const double weight =
+        cores ? parameters_.admission_weight + filling * parameters_.admission_filling
+              : filling * parameters_.memory_filling;
+    return AdmissionTerm(std::move(steps), weight * share);
 }
 
 HostTerm TesseraPolicy::host_term(const Catalog& catalog) const {
@@ -269,7 +292,6 @@ bool TesseraPolicy::follow_departures() {
         return false;
     }
     drain_ = departures_per_arrival_;
-    potential_.drain = DrainTerm(drain_);
     return true;
 }
 

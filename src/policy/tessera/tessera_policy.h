@@ -21,9 +21,14 @@ struct TesseraParameters {
     double scarcity_most = 1.5;
     double safety = 4;  // deviations of a class's population kept as hosts
     double host_power = 4;
-    double host_least = 0.02;  // smaller prices count as none
-    double admission_weight = 0.25;
-    double admission_from = 0.95;  // cores asked against cores there, where the term begins
+    double host_least = 0.02;    // smaller prices count as none
+    double drain_weight = 100;   // milli per device, times departures per arrival
+    double drain_by_whole = 12;  // times the share of demand that needs whole nodes, when > 1
+    double drain_most = 5;
+    double admission_weight = 0.25;   // of cores, always
+    double admission_filling = 0.75;  // of cores, more while nothing departs
+    double memory_filling = 1;        // of memory, while nothing departs
+    double admission_from = 0.95;     // asked against what is there, where the terms begin
     double admission_width = 0.15;
 };
 
@@ -49,6 +54,7 @@ class TesseraPolicy final : public Policy {
     void learn_scarcity(const Catalog& catalog, double gpu_demand);
     void learn_hosts(const Catalog& catalog, double gpu_demand);
     void learn_cores(const Catalog& catalog, double gpu_demand);
+    AdmissionTerm admission(const Catalog& catalog, double gpu_demand, bool cores) const;
     HostTerm host_term(const Catalog& catalog) const;
     std::vector<ClassIndex> reprice_hosts(const Census& census);
     bool follow_departures();

@@ -237,7 +237,8 @@ std::vector<TermValue> TesseraScorer::explain(const NodeState& node,
     const auto host = [&](const NodeState& s) { return -p.host.value(leftovers(s)); };
     const auto drain = [&](const NodeState& s) { return p.drain.value(s.gpu_count, s.gpu_pods); };
     const auto admission = [&](const NodeState& s) {
-        return p.admission.value(s.idle_value, s.free_cpu_milli);
+        return p.core_admission.value(s.idle_value, s.free_cpu_milli) +
+               p.memory_admission.value(s.idle_value, s.free_memory_mib);
     };
     return {{"gap", milli(gap_before, gap_after)},
             {"stranding", milli(stranding(node), stranding(after))},
