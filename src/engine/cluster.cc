@@ -430,6 +430,10 @@ GpuState Cluster::left_of(const Device& device, KindIndex kind) const {
         std::min<std::int32_t>(device.shares, std::numeric_limits<std::uint16_t>::max()));
     state.value = device_value(idle, memory, device.memory_size_mib);
     state.kind = kind;
+    if (spec.slots > 0) {
+        state.free_slots = static_cast<std::uint16_t>(
+            std::max<std::int32_t>(0, std::int32_t{spec.slots} - used.shares));
+    }
     return state;
 }
 
@@ -522,7 +526,8 @@ bool Cluster::states_agree(NodeIndex node) const {
         const GpuState& a = fresh.gpus[gpu];
         const GpuState& b = kept.gpus[gpu];
         same = a.idle_milli == b.idle_milli && a.free_memory_mib == b.free_memory_mib &&
-               a.value == b.value && a.shares == b.shares && a.kind == b.kind;
+               a.value == b.value && a.shares == b.shares && a.kind == b.kind &&
+               a.free_slots == b.free_slots;
     }
     return same;
 }

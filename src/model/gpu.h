@@ -17,6 +17,7 @@ namespace tessera {
 
 inline constexpr int kMaxGpusPerNode = 16;
 inline constexpr int kSpareDimensions = 3;
+inline constexpr std::uint16_t kSlotsUnlimited = 65'535;
 
 // What may land on a device. Health is not a yes or no: a device may keep what it has.
 enum class Health : std::uint8_t {
@@ -64,6 +65,7 @@ struct GpuState {
     KindIndex kind;
     std::uint8_t numa = 0;         // groups that a set may have to share or to avoid
     std::uint8_t link_domain = 0;  // devices reachable over NVLink have the same
+    std::uint16_t free_slots = kSlotsUnlimited;
 
     bool empty() const { return shares == 0; }
 };

@@ -76,7 +76,8 @@ bool assign_requests(const NodeState& node, const DemandClass& demand_class, con
                       .memory_free_mib = device.free_memory_mib,
                       .empty = device.empty(),
                       .usable = may_use(demand_class, kind),
-                      .memory_total_mib = kind.memory.value()};
+                      .memory_total_mib = kind.memory.value(),
+                      .slots_free = device.free_slots};
         largest = std::max(largest, kind.memory.value());
     }
     std::vector<ContainerNeed> needs;
@@ -148,6 +149,9 @@ void apply_devices(NodeState& node, const DemandClass& demand_class, const Catal
             const std::int16_t before = device.value;
             node.empty_gpus = static_cast<std::uint8_t>(node.empty_gpus - (device.empty() ? 1 : 0));
             ++device.shares;
+            if (device.free_slots != kSlotsUnlimited && device.free_slots > 0) {
+                --device.free_slots;
+            }
             device.idle_milli =
                 static_cast<std::int16_t>(device.idle_milli - request.milli.value());
             device.free_memory_mib = static_cast<std::int32_t>(device.free_memory_mib -

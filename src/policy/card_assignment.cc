@@ -24,11 +24,12 @@ struct Share {
     std::size_t container = 0;
     std::int32_t milli = 0;
     std::int64_t memory_mib = 0;
+    int slots = 1;
 };
 
 bool fits(const Share& share, const CardView& card) {
     return card.usable && card.milli_free >= share.milli &&
-           card.memory_free_mib >= share.memory_mib;
+           card.memory_free_mib >= share.memory_mib && card.slots_free >= share.slots;
 }
 
 // How much of a card is left, in thousandths: the scarcer of compute and memory.
@@ -130,6 +131,7 @@ class ShareSearch {
             const CardView before = card;
             card.milli_free -= shares_[at].milli;
             card.memory_free_mib -= shares_[at].memory_mib;
+            card.slots_free -= shares_[at].slots;
             card.empty = false;
             card_of_[at] = order[slot(i)];
             if (place(at + 1)) {
@@ -190,7 +192,8 @@ class ShareSearch {
             const CardView& listed = cards_[slot(other)];
             return listed.milli_free == view.milli_free &&
                    listed.memory_free_mib == view.memory_free_mib &&
-                   listed.memory_total_mib == view.memory_total_mib;
+                   listed.memory_total_mib == view.memory_total_mib &&
+                   listed.slots_free == view.slots_free;
         });
     }
 
@@ -237,6 +240,7 @@ class ShareSearch {
     // What each set needs of one card; milli = -1 for sets with two shares of one container.
     std::vector<Share> set_sums(std::uint32_t all) const {
         std::vector<Share> sums(all + 1);
+        sums[0].slots = 0;
         for (std::uint32_t set = 1; set <= all; ++set) {
             const int first = std::countr_zero(set);
             const std::uint32_t rest = set & (set - 1);
@@ -247,6 +251,7 @@ class ShareSearch {
             }
             sums[set].milli = twice ? -1 : sums[rest].milli + shares_[slot(first)].milli;
             sums[set].memory_mib = sums[rest].memory_mib + shares_[slot(first)].memory_mib;
+            sums[set].slots = sums[rest].slots + 1;
         }
         return sums;
     }
@@ -301,6 +306,7 @@ std::vector<CardView> cards_after(std::span<const CardView> cards,
             CardView& card = result[slot(std::countr_zero(rest))];
             card.milli_free = needs[i].whole ? 0 : card.milli_free - needs[i].milli;
             card.memory_free_mib = needs[i].whole ? 0 : card.memory_free_mib - needs[i].memory_mib;
+            card.slots_free -= needs[i].whole ? 0 : 1;
             card.empty = false;
         }
     }

@@ -25,6 +25,7 @@ struct CardView {
     bool usable = true;  // healthy, of an allowed model
     std::int32_t milli_total = 1000;
     std::int64_t memory_total_mib = 0;
+    int slots_free = kSlotsUnlimited;  // shares that it can still serve
 };
 
 struct ContainerNeed {

@@ -61,5 +61,19 @@ TEST(CardAssignment, OrderOfPreference) {
                 ElementsAre(0b010U));
 }
 
+TEST(CardAssignment, TwoContainersNeedTwoSlots) {
+    std::vector<CardView> cards(2);
+    for (CardView& card : cards) {
+        card.milli_free = 1000;
+        card.slots_free = 1;
+    }
+    const std::vector<ContainerNeed> two(2, {.milli = 100});
+    const auto apart = assign_cards(two, cards);
+    ASSERT_TRUE(apart);
+    EXPECT_NE((*apart)[0], (*apart)[1]);
+    cards.pop_back();
+    EXPECT_FALSE(assign_cards(two, cards));
+}
+
 }  // namespace
 }  // namespace tessera
