@@ -40,11 +40,22 @@ bool Engine::try_place(PodIndex pod, ClassIndex demand_class) {
     const Terms terms{.tolerates = wanted.tolerates_no_new ? Health::no_new : Health::ok};
     const bool granted = ledger_.assume(owner(pod), *chosen, terms).has_value();
     TESSERA_ASSERT(granted, "the index offers only what the ledger grants");
+    remember(pod, demand_class);
+    return true;
+}
+
+Expected<void> Engine::adopt(PodIndex pod, ClassIndex demand_class, const Placement& placement) {
+    TESSERA_TRY(const Confirmation known, ledger_.confirm(owner(pod), placement));
+    static_cast<void>(known);
+    remember(pod, demand_class);
+    return {};
+}
+
+void Engine::remember(PodIndex pod, ClassIndex demand_class) {
     if (pod.slot() >= class_of_.size()) {
         class_of_.resize(pod.slot() + 1);
     }
     class_of_[pod.slot()] = demand_class;
-    return true;
 }
 
 void Engine::depart(PodIndex pod) {

@@ -41,9 +41,13 @@ class Engine final : private NodeObserver {
     bool arrive(PodIndex pod, ClassIndex demand_class);
     // A pod arrives that must wait behind others: the policy learns of it, nothing is placed.
     void observe(ClassIndex demand_class) { placer_->arrived(demand_class); }
+    // A pod that another record says has left: only the policy learns of it.
+    void observe_departure(ClassIndex demand_class) { placer_->departed(demand_class); }
     // Another try for a pod that arrived before.
     bool try_place(PodIndex pod, ClassIndex demand_class);
     void depart(PodIndex pod);
+    // A pod that is placed already, wherever that is: taken over, never refused for want of room.
+    Expected<void> adopt(PodIndex pod, ClassIndex demand_class, const Placement& placement);
 
     std::optional<Placement> placement(PodIndex pod) const;
     // On how many nodes the class fits now.
@@ -54,11 +58,14 @@ class Engine final : private NodeObserver {
     const Cluster& cluster() const { return ledger_.cluster(); }
     const Ledger& ledger() const { return ledger_; }
     const Placer& placer() const { return *placer_; }
+    // Explanations intern the class that they are asked about (explain.h).
+    Placer& placer_to_explain() { return *placer_; }
     // For benchmarks and tests that look behind the engine.
     Placer& placer_for_tests() { return *placer_; }
     std::size_t memory_bytes() const;
 
   private:
+    void remember(PodIndex pod, ClassIndex demand_class);
     void node_changed(NodeIndex node) override { placer_->node_changed(node); }
 
     Ledger ledger_;

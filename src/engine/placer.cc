@@ -18,6 +18,28 @@ bool wants_spare(const DemandClass& demand_class) {
                        [](const GpuRequest& request) { return request.spare != SpareAmounts{}; });
 }
 
+Placement placement_of(const Cluster& cluster, NodeIndex node, const DemandClass& wanted,
+                       const DeviceList& devices) {
+    Placement placement;
+    placement.node = node;
+    placement.cpu = wanted.cpu;
+    placement.memory = wanted.memory;
+    placement.admin_access = wanted.admin_access;
+    std::size_t next = 0;
+    for (const GpuRequest& request : wanted.requests) {
+        for (int i = 0; i < request.gpus; ++i, ++next) {
+            const GpuState& device = cluster.node(node).gpus[devices[next].slot()];
+            const MemoryMib total = cluster.kind(device.kind).memory;
+            placement.grants.push_back({.request = request.name,
+                                        .gpu = devices[next],
+                                        .milli = request.milli,
+                                        .memory = memory_held(request, total),
+                                        .spare = request.spare});
+        }
+    }
+    return placement;
+}
+
 // Hosts counted by looking at every node: what the index knows without looking.
 class ScanCensus final : public Census {
   public:
@@ -53,6 +75,8 @@ void Placer::nodes_replaced() {
     next_.reset();
     index_->reset(policy_->scorer(catalog()), columns);
     index_->refresh_all();
+    ++sequence_;
+    ++epoch_;
 }
 
 ClassIndex Placer::intern(const Demand& demand, std::size_t alternative) {
@@ -94,6 +118,7 @@ void Placer::adopt(PolicyUpdate update) {
         return;
     }
     index_->replace_scorer(std::move(update.scorer));
+    ++epoch_;
     if (options_.full_scan) {
         return;
     }
@@ -120,6 +145,7 @@ void Placer::rebuild_now(std::shared_ptr<const Scorer> scorer) {
         index_->refresh_all();
     }
     ++counters_.rebuilds;
+    ++epoch_;
 }
 
 void Placer::build_slice() {
@@ -133,10 +159,12 @@ void Placer::build_slice() {
     if (built_ == cluster_.size()) {
         index_ = std::move(next_);
         ++counters_.rebuilds;
+        ++epoch_;
     }
 }
 
 void Placer::node_changed(NodeIndex node) {
+    ++sequence_;
     if (options_.full_scan) {
         return;
     }
@@ -258,32 +286,29 @@ bool Placer::grantable(NodeIndex node, ClassIndex demand_class) {
 
 std::optional<Placement> Placer::choose_on(NodeIndex node, ClassIndex demand_class) {
     const DemandClass& wanted = classes_[demand_class];
-    const NodeState& state = cluster_.node(node);
-    Placement placement;
-    placement.node = node;
-    placement.cpu = wanted.cpu;
-    placement.memory = wanted.memory;
-    placement.admin_access = wanted.admin_access;
-    if (!wanted.wants_gpu()) {
-        return placement;
-    }
-    index_->scorer().choose(state, demand_class, cluster_.spec(node).links, rng_.next(), devices_);
-    if (devices_.size() != wanted.gpus) {
-        return std::nullopt;
-    }
-    std::size_t next = 0;
-    for (const GpuRequest& request : wanted.requests) {
-        for (int i = 0; i < request.gpus; ++i, ++next) {
-            const GpuState& device = state.gpus[devices_[next].slot()];
-            const MemoryMib total = cluster_.kind(device.kind).memory;
-            placement.grants.push_back({.request = request.name,
-                                        .gpu = devices_[next],
-                                        .milli = request.milli,
-                                        .memory = memory_held(request, total),
-                                        .spare = request.spare});
+    devices_.clear();
+    if (wanted.wants_gpu()) {
+        index_->scorer().choose(cluster_.node(node), demand_class, cluster_.spec(node).links,
+                                rng_.next(), devices_);
+        if (devices_.size() != wanted.gpus) {
+            return std::nullopt;
         }
     }
-    return placement;
+    return placement_of(cluster_, node, wanted, devices_);
+}
+
+std::optional<Placement> Placer::choose_on(const Cluster& cluster, NodeIndex node,
+                                           ClassIndex demand_class, std::uint64_t draw) const {
+    const DemandClass& wanted = classes_[demand_class];
+    DeviceList devices;
+    if (wanted.wants_gpu()) {
+        index_->scorer().choose(cluster.node(node), demand_class, cluster.spec(node).links, draw,
+                                devices);
+        if (devices.size() != wanted.gpus) {
+            return std::nullopt;
+        }
+    }
+    return placement_of(cluster, node, wanted, devices);
 }
 
 std::int64_t Placer::fitting_nodes(ClassIndex demand_class) {

@@ -41,6 +41,13 @@ class Placer {
     ClassIndex intern(const DemandClass& demand_class);
     const ClassTable& classes() const { return classes_; }
     const Policy& policy() const { return *policy_; }
+    const Cluster& cluster() const { return cluster_; }
+    const Options& options() const { return options_; }
+    // Changes of the cluster, and of the scores in force, so far: they name a decision's inputs.
+    std::uint64_t sequence() const { return sequence_; }
+    std::uint64_t epoch() const { return epoch_; }
+    // The draws to come, for explanations that must not use them up.
+    Rng draws() const { return rng_; }
 
     void arrived(ClassIndex demand_class);
     void departed(ClassIndex demand_class);
@@ -51,6 +58,9 @@ class Placer {
     std::optional<Placement> choose_by_scan(ClassIndex demand_class);
     // The same on one given node.
     std::optional<Placement> choose_on(NodeIndex node, ClassIndex demand_class);
+    // The same with a draw of the caller's, on any state of the cluster's nodes: for explanations.
+    std::optional<Placement> choose_on(const Cluster& cluster, NodeIndex node,
+                                       ClassIndex demand_class, std::uint64_t draw) const;
 
     // Something on the node changed: what is left, its health, its capacity.
     void node_changed(NodeIndex node);
@@ -93,6 +103,8 @@ class Placer {
     std::size_t built_ = 0;
     DeviceList devices_;
     Counters counters_;
+    std::uint64_t sequence_ = 0;
+    std::uint64_t epoch_ = 0;
 };
 
 }  // namespace tessera

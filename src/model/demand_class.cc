@@ -1,13 +1,14 @@
 #include "model/demand_class.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/hash.h"
 
 namespace tessera {
 namespace {
 
-Footprint footprint_of(const std::vector<GpuRequest>& requests, bool alone) {
+Footprint footprint_of(const std::vector<GpuRequest>& requests) {
     if (requests.empty()) {
         return Footprint::no_gpu;
     }
@@ -15,7 +16,7 @@ Footprint footprint_of(const std::vector<GpuRequest>& requests, bool alone) {
         return Footprint::compound;
     }
     const GpuRequest& only = requests.front();
-    if (only.whole() || alone) {
+    if (only.whole()) {
         return Footprint::whole;
     }
     return only.gpus == 1 ? Footprint::share : Footprint::spread;
@@ -65,20 +66,31 @@ DemandClass demand_class(const Demand& demand, std::size_t alternative) {
     result.models = demand.models;
     result.requests = demand.alternatives.at(alternative).requests;
     const bool alone = demand.isolation == Isolation::exclusive;
-    result.footprint = footprint_of(result.requests, alone);
     for (GpuRequest& request : result.requests) {
         // Names tell containers apart, not classes; the placement takes them from the demand.
         request.name = RequestIndex::none();
         if (request.whole() || alone) {
             request.milli = kWholeGpu;
         }
-        result.gpus = static_cast<std::uint16_t>(result.gpus + request.gpus);
-        result.gpu_milli_total += std::int64_t{request.gpus} * request.milli.value();
-        result.milli = std::max(result.milli, request.milli);
-        result.gpu_memory = std::max(result.gpu_memory, request.memory);
-        result.gpu_memory_ppm = std::max(result.gpu_memory_ppm, request.memory_ppm);
     }
-    return result;
+    return with_requests(std::move(result));
+}
+
+DemandClass with_requests(DemandClass demand_class) {
+    demand_class.footprint = footprint_of(demand_class.requests);
+    demand_class.gpus = 0;
+    demand_class.gpu_milli_total = 0;
+    demand_class.milli = MilliGpu(0);
+    demand_class.gpu_memory = MemoryMib(0);
+    demand_class.gpu_memory_ppm = 0;
+    for (const GpuRequest& request : demand_class.requests) {
+        demand_class.gpus = static_cast<std::uint16_t>(demand_class.gpus + request.gpus);
+        demand_class.gpu_milli_total += std::int64_t{request.gpus} * request.milli.value();
+        demand_class.milli = std::max(demand_class.milli, request.milli);
+        demand_class.gpu_memory = std::max(demand_class.gpu_memory, request.memory);
+        demand_class.gpu_memory_ppm = std::max(demand_class.gpu_memory_ppm, request.memory_ppm);
+    }
+    return demand_class;
 }
 
 ClassIndex ClassTable::intern(const DemandClass& demand_class) {

@@ -72,6 +72,8 @@ struct ClassBrief {
 
 // The class of one alternative of a demand (index into demand.alternatives; any when it has none).
 DemandClass demand_class(const Demand& demand, std::size_t alternative = 0);
+// The class after a change of its requests: whatever follows from them is computed anew.
+DemandClass with_requests(DemandClass demand_class);
 
 // Interns classes. Indices are dense and never reused.
 class ClassTable {

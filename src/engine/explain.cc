@@ -1,0 +1,206 @@
+#include "engine/explain.h"
+
+#include <algorithm>
+#include <bit>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "engine/diagnosis.h"
+#include "policy/assignment.h"
+#include "policy/devices.h"
+#include "policy/topology_choice.h"
+
+namespace tessera {
+namespace {
+
+// A node's place in the order of choice.
+struct Ranked {
+    Key key = 0;
+    Tie tie = 0;
+    NodeIndex node;
+
+    bool before(const Ranked& other) const {
+        return std::tuple(other.key, other.tie, node) < std::tuple(key, tie, other.node);
+    }
+};
+
+bool wants_spare(const DemandClass& demand_class) {
+    return std::any_of(demand_class.requests.begin(), demand_class.requests.end(),
+                       [](const GpuRequest& request) { return request.spare != SpareAmounts{}; });
+}
+
+DeviceChoice device_choice(const Cluster& cluster, const Catalog& catalog,
+                           const DemandClass& placed, const Placement& placement) {
+    DeviceChoice choice;
+    const NodeState& state = cluster.node(placement.node);
+    const DeviceMask fitting = fitting_devices(state, placed, catalog);
+    DeviceMask taken = 0;
+    for (const DeviceGrant& grant : placement.grants) {
+        if ((taken >> grant.gpu.slot() & 1U) == 0) {
+            const GpuState& device = state.gpus[grant.gpu.slot()];
+            choice.taken.push_back({.gpu = grant.gpu,
+                                    .idle = MilliGpu(device.idle_milli),
+                                    .free_memory = MemoryMib(device.free_memory_mib),
+                                    .shares = device.shares});
+            taken |= DeviceMask{1} << grant.gpu.slot();
+        }
+    }
+    choice.fitting = std::popcount(fitting);
+    if (choice.taken.size() == 1 && fitting != 0) {
+        const auto value = [&](int gpu) { return state.gpus[static_cast<std::size_t>(gpu)].value; };
+        const std::int16_t here = state.gpus[choice.taken.front().gpu.slot()].value;
+        choice.tightest = here <= value(tightest_device(state, fitting));
+        choice.emptiest = here >= value(emptiest_device(state, fitting));
+    }
+    const LinkMatrix& links = cluster.spec(placement.node).links;
+    if (choice.taken.size() > 1 && !links.empty()) {
+        choice.slowest_link = set_quality(links, taken).worst;
+    }
+    return choice;
+}
+
+class Explainer {
+  public:
+    Explainer(Placer& placer, const DemandClass& asked, const ExplainOptions& options)
+        : placer_(placer),
+          asked_(asked),
+          options_(options),
+          cluster_(options.cluster == nullptr ? placer.cluster() : *options.cluster),
+          class_(placer.intern(asked)),
+          placed_(placer.classes()[class_]),
+          catalog_(cluster_.catalog(placer.classes())),
+          draws_(placer.draws()) {}
+
+    Decision decide() {
+        Decision decision;
+        decision.sequence = placer_.sequence();
+        decision.demand_class = class_;
+        decision.seed = placer_.options().seed;
+        decision.policy = std::string(placer_.policy().name());
+        decision.policy_epoch = placer_.epoch();
+        decision.nodes = static_cast<std::int64_t>(cluster_.size());
+        std::vector<Ranked> ranking = rank_all();
+        decision.nodes_fitting = static_cast<std::int64_t>(ranking.size());
+        if (!ranking.empty()) {
+            choose(std::move(ranking), decision);
+        }
+        decision.refusal = diagnose(cluster_, placer_.classes(), asked_, diagnosis());
+        return decision;
+    }
+
+    Ranked rank(NodeIndex node) const {
+        Ranked ranked{.node = node};
+        const ClassIndex only[] = {class_};
+        placer_.scorer().score(cluster_.node(node), only, std::span(&ranked.key, 1));
+        ranked.tie = placer_.scorer().tie(cluster_.node(node));
+        return ranked;
+    }
+
+    Candidate candidate(const Ranked& ranked) const {
+        Candidate result{.node = ranked.node, .key = ranked.key, .tie = ranked.tie};
+        for (const TermValue& term : placer_.scorer().explain(cluster_.node(ranked.node), class_)) {
+            result.terms.push_back({std::string(term.name), term.value});
+            result.score += term.value;
+        }
+        return result;
+    }
+
+    // The nodes that fit, in node order.
+    std::vector<Ranked> rank_all() const {
+        std::vector<Ranked> ranking;
+        for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+            if (fits(cluster_.node(NodeIndex(n)), placed_, catalog_) &&
+                grants_spare(NodeIndex(n))) {
+                ranking.push_back(rank(NodeIndex(n)));
+            }
+        }
+        return ranking;
+    }
+
+    DeviceChoice devices(const Placement& placement) const {
+        return device_choice(cluster_, catalog_, placed_, placement);
+    }
+
+  private:
+    // As Placer::choose(): by the order of keys, or any one by a draw; then a draw for the devices.
+    void choose(std::vector<Ranked> ranking, Decision& decision) {
+        std::size_t chosen = 0;
+        if (placer_.scorer().selection() == Selection::uniform) {
+            chosen = draws_.below(ranking.size());
+        } else {
+            const auto best =
+                std::min_element(ranking.begin(), ranking.end(),
+                                 [](const Ranked& a, const Ranked& b) { return a.before(b); });
+            chosen = static_cast<std::size_t>(best - ranking.begin());
+        }
+        std::rotate(ranking.begin(), ranking.begin() + static_cast<std::ptrdiff_t>(chosen),
+                    ranking.begin() + static_cast<std::ptrdiff_t>(chosen) + 1);
+        const std::size_t shown = std::min(ranking.size(), options_.runners_up + 1);
+        std::partial_sort(ranking.begin() + 1, ranking.begin() + static_cast<std::ptrdiff_t>(shown),
+                          ranking.end(),
+                          [](const Ranked& a, const Ranked& b) { return a.before(b); });
+        for (std::size_t i = 0; i < shown; ++i) {
+            decision.candidates.push_back(candidate(ranking[i]));
+        }
+        decision.draw = placed_.wants_gpu() ? draws_.next() : 0;
+        decision.placement =
+            placer_.choose_on(cluster_, ranking.front().node, class_, decision.draw);
+        if (decision.placement) {
+            decision.devices = devices(*decision.placement);
+        }
+    }
+
+    bool grants_spare(NodeIndex node) const {
+        if (!wants_spare(placed_)) {
+            return true;
+        }
+        const auto placement = placer_.choose_on(cluster_, node, class_, 0);
+        return placement && cluster_.fits(*placement);
+    }
+
+    DiagnosisOptions diagnosis() const {
+        DiagnosisOptions options{.policy = &placer_.policy(), .keep_whole = options_.keep_whole};
+        if (wants_spare(placed_)) {
+            options.has_capacity = [this](NodeIndex node) { return grants_spare(node); };
+        }
+        return options;
+    }
+
+    Placer& placer_;
+    const DemandClass& asked_;
+    const ExplainOptions& options_;
+    const Cluster& cluster_;
+    ClassIndex class_;
+    DemandClass placed_;
+    Catalog catalog_;
+    Rng draws_;
+};
+
+}  // namespace
+
+Decision explain(Placer& placer, const DemandClass& asked, const ExplainOptions& options) {
+    return Explainer(placer, asked, options).decide();
+}
+
+RunningReport explain_running(Placer& placer, const DemandClass& asked, const Placement& placement,
+                              std::uint64_t start) {
+    Cluster without = placer.cluster();
+    without.give(placement, start);
+    const ExplainOptions options{.cluster = &without};
+    Explainer explainer(placer, asked, options);
+    RunningReport report{.placement = placement};
+    report.anew = explainer.decide();
+    const Ranked here = explainer.rank(placement.node);
+    report.here = explainer.candidate(here);
+    report.devices = explainer.devices(placement);
+    if (placer.scorer().selection() == Selection::best) {
+        for (const Ranked& other : explainer.rank_all()) {
+            report.better += other.before(here) ? 1 : 0;
+        }
+    }
+    return report;
+}
+
+}  // namespace tessera

@@ -1,0 +1,42 @@
+// What the engine would decide about a class now, and why, without taking anything.
+//
+//   Decision why = explain(placer, asked);
+//   if (why.placed()) { why.candidates[0].terms ... } else { why.refusal.fixes ... }
+//
+// The placement is the one that the next choose() would give, its draw included; the draw is not
+// used up. Every node is looked at, so this is for people and logs, not for the decision itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/cluster.h"
+#include "engine/placer.h"
+#include "model/decision.h"
+#include "model/demand_class.h"
+#include "model/placement.h"
+
+namespace tessera {
+
+struct ExplainOptions {
+    std::size_t runners_up = 3;
+    bool keep_whole = false;  // see DiagnosisOptions
+    // Another state of the same nodes (a copy with something taken off); null: the placer's own.
+    const Cluster* cluster = nullptr;
+};
+
+// `asked` is the class before the policy adapts it; it is interned.
+Decision explain(Placer& placer, const DemandClass& asked, const ExplainOptions& options = {});
+
+// A pod that runs: how its node scores for it now, and where it would go if it came now.
+struct RunningReport {
+    Placement placement;
+    Candidate here{};         // its node, scored without the pod itself
+    std::int64_t better = 0;  // nodes that would come before it
+    DeviceChoice devices{};   // those it has, as they would be without it
+    Decision anew{};          // decided again, the pod taken off
+};
+RunningReport explain_running(Placer& placer, const DemandClass& asked, const Placement& placement,
+                              std::uint64_t start);
+
+}  // namespace tessera

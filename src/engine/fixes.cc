@@ -1,0 +1,263 @@
+#include "engine/fixes.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "policy/assignment.h"
+#include "policy/devices.h"
+
+namespace tessera {
+namespace {
+
+std::int64_t relative_change(const Fix& fix) {
+    constexpr std::int64_t kFine = 1'000'000;
+    switch (fix.kind) {
+        case FixKind::other_model:
+            return kFine + 1;  // after every change of an amount
+        case FixKind::healthy_gpu:
+        case FixKind::open_node:
+            return kFine + 2;
+        case FixKind::others_leave:
+            return kFine + 3;
+        default:
+            return (fix.asked - fix.to) * kFine / fix.asked;
+    }
+}
+
+std::vector<DeviceKind> healed(const Catalog& catalog) {
+    std::vector<DeviceKind> kinds(catalog.kinds.begin(), catalog.kinds.end());
+    for (DeviceKind& kind : kinds) {
+        kind.health = Health::ok;
+    }
+    return kinds;
+}
+
+// Looks for the single changes that make a class fit.
+class FixSearch {
+  public:
+    FixSearch(const Cluster& cluster, const Catalog& catalog, const DemandClass& asked,
+              const DiagnosisOptions& options)
+        : cluster_(cluster), catalog_(catalog), asked_(asked), options_(options) {}
+
+    std::vector<Fix> find() {
+        add_amounts();
+        add_models();
+        add_waits();
+        std::stable_sort(fixes_.begin(), fixes_.end(), [](const Fix& a, const Fix& b) {
+            return relative_change(a) < relative_change(b);
+        });
+        return std::move(fixes_);
+    }
+
+  private:
+    DemandClass adapted(DemandClass c) const {
+        return options_.policy == nullptr ? std::move(c) : options_.policy->adapt(std::move(c));
+    }
+
+    void add_amounts() {
+        Fix fix{.kind = FixKind::less_cpu, .asked = asked_.cpu.value()};
+        search(fix);
+        fix = {.kind = FixKind::less_memory, .asked = asked_.memory.value()};
+        search(fix);
+        if (!asked_.wants_gpu()) {
+            return;
+        }
+        fix = {.kind = FixKind::less_gpu_memory, .asked = largest_memory(false)};
+        search(fix);
+        fix = {.kind = FixKind::less_gpu_memory, .asked = largest_memory(true), .relative = true};
+        search(fix);
+        if (!options_.keep_whole) {
+            fix = {.kind = FixKind::less_gpu_compute, .asked = asked_.milli.value()};
+            search(fix);
+        }
+        if (asked_.requests.size() == 1) {
+            fix = {.kind = FixKind::fewer_gpus, .asked = asked_.gpus};
+            search(fix);
+        }
+    }
+
+    std::int64_t largest_memory(bool relative) const {
+        std::int64_t most = 0;
+        for (const GpuRequest& request : asked_.requests) {
+            if (relative == (request.memory_ppm != 0)) {
+                most = std::max(
+                    most, relative ? std::int64_t{request.memory_ppm} : request.memory.value());
+            }
+        }
+        return most;
+    }
+
+    DemandClass at(Fix fix, std::int64_t to) const {
+        fix.to = to;
+        return adapted(apply_fix(asked_, fix));
+    }
+
+    // The largest amount below what is asked that fits on some node. Fitting is monotone: less of
+    // one amount never needs more of another. So a node is searched by halves, and only when it
+    // would do better than the best so far.
+    void search(Fix fix) {
+        if (fix.asked <= 1) {
+            return;
+        }
+        DemandClass better = at(fix, 1);
+        for (std::uint32_t n = 0; n < cluster_.size() && fix.to + 1 < fix.asked; ++n) {
+            const NodeState& state = cluster_.node(NodeIndex(n));
+            if (!fits(state, better, catalog_)) {
+                continue;
+            }
+            std::int64_t fitting = fix.to + 1;
+            std::int64_t failing = fix.asked;
+            while (failing - fitting > 1) {
+                const std::int64_t middle = fitting + (failing - fitting) / 2;
+                (fits(state, at(fix, middle), catalog_) ? fitting : failing) = middle;
+            }
+            fix.to = fitting;
+            better = at(fix, fitting + 1);
+        }
+        if (fix.to > 0) {
+            keep(fix, at(fix, fix.to), catalog_, [](NodeState&) {});
+        }
+    }
+
+    void add_models() {
+        if (asked_.models.empty() || !asked_.wants_gpu()) {
+            return;
+        }
+        std::vector<ModelIndex> tried = asked_.models;
+        for (const DeviceKind& kind : catalog_.kinds) {
+            if (std::find(tried.begin(), tried.end(), kind.model) == tried.end()) {
+                tried.push_back(kind.model);
+                const Fix fix{.kind = FixKind::other_model, .model = kind.model};
+                keep(fix, adapted(apply_fix(asked_, fix)), catalog_, [](NodeState&) {});
+            }
+        }
+    }
+
+    void add_waits() {
+        const DemandClass placed = adapted(asked_);
+        keep({.kind = FixKind::open_node}, placed, catalog_,
+             [](NodeState& state) { state.schedulable = true; });
+        if (placed.wants_gpu()) {
+            const std::vector<DeviceKind> well = healed(catalog_);
+            Catalog catalog = catalog_;
+            catalog.kinds = well;
+            keep({.kind = FixKind::healthy_gpu}, placed, catalog, [](NodeState&) {});
+        }
+        Fix leave{.kind = FixKind::others_leave};
+        for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+            const NodeState state = emptied(cluster_, NodeIndex(n));
+            count(leave, state, placed, catalog_);
+        }
+        if (leave.nodes > 0) {
+            fixes_.push_back(leave);
+        }
+    }
+
+    // Counts where the changed class, or the class on changed nodes, fits; no fix where nowhere.
+    template <class Change>
+    void keep(Fix fix, const DemandClass& placed, const Catalog& catalog, Change change) {
+        for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+            NodeState state = cluster_.node(NodeIndex(n));
+            change(state);
+            count(fix, state, placed, catalog);
+        }
+        if (fix.nodes > 0) {
+            fixes_.push_back(fix);
+        }
+    }
+
+    static void count(Fix& fix, const NodeState& state, const DemandClass& placed,
+                      const Catalog& catalog) {
+        if (!fits(state, placed, catalog)) {
+            return;
+        }
+        ++fix.nodes;
+        fix.gpus += placed.wants_gpu() ? std::popcount(fitting_devices(state, placed, catalog)) : 0;
+    }
+
+    const Cluster& cluster_;
+    const Catalog& catalog_;
+    const DemandClass& asked_;
+    const DiagnosisOptions& options_;
+    std::vector<Fix> fixes_;
+};
+
+}  // namespace
+
+NodeState emptied(const Cluster& cluster, NodeIndex node) {
+    NodeState state = cluster.node(node);
+    const NodeSpec& spec = cluster.spec(node);
+    state.free_cpu_milli = spec.cpu.value();
+    state.free_memory_mib = spec.memory.value();
+    state.free_pods = spec.pods;
+    for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+        GpuState& device = state.gpus[gpu];
+        device.shares = 0;
+        device.free_slots = spec.gpus[gpu].slots > 0 ? spec.gpus[gpu].slots : kSlotsUnlimited;
+        device.idle_milli = static_cast<std::int16_t>(kWholeGpu.value());
+        device.free_memory_mib = static_cast<std::int32_t>(spec.gpus[gpu].memory.value());
+        device.value = static_cast<std::int16_t>(kWholeGpu.value());
+    }
+    return state;
+}
+
+std::vector<Fix> find_fixes(const Cluster& cluster, const Catalog& catalog,
+                            const DemandClass& asked, const DiagnosisOptions& options) {
+    return FixSearch(cluster, catalog, asked, options).find();
+}
+
+bool fits_ever(const Cluster& cluster, const Catalog& catalog, const DemandClass& placed) {
+    const std::vector<DeviceKind> well = healed(catalog);
+    Catalog best = catalog;
+    best.kinds = well;
+    for (std::uint32_t n = 0; n < cluster.size(); ++n) {
+        NodeState state = emptied(cluster, NodeIndex(n));
+        state.schedulable = true;
+        if (fits(state, placed, best)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+DemandClass apply_fix(DemandClass asked, const Fix& fix) {
+    switch (fix.kind) {
+        case FixKind::less_cpu:
+            asked.cpu = MilliCpu(fix.to);
+            return asked;
+        case FixKind::less_memory:
+            asked.memory = MemoryMib(fix.to);
+            return asked;
+        case FixKind::other_model:
+            asked.models.assign(1, fix.model);
+            return asked;
+        case FixKind::less_gpu_memory:
+            for (GpuRequest& request : asked.requests) {
+                if (fix.relative && request.memory_ppm > fix.to) {
+                    request.memory_ppm = static_cast<std::int32_t>(fix.to);
+                } else if (!fix.relative && request.memory_ppm == 0 &&
+                           request.memory.value() > fix.to) {
+                    request.memory = MemoryMib(fix.to);
+                    request.memory_bytes = Bytes(fix.to * kBytesPerMib);
+                }
+            }
+            return with_requests(std::move(asked));
+        case FixKind::less_gpu_compute:
+            for (GpuRequest& request : asked.requests) {
+                request.milli =
+                    std::min(request.milli, MilliGpu(static_cast<std::int32_t>(fix.to)));
+            }
+            return with_requests(std::move(asked));
+        case FixKind::fewer_gpus:
+            asked.requests.front().gpus = static_cast<std::uint16_t>(fix.to);
+            return with_requests(std::move(asked));
+        case FixKind::healthy_gpu:
+        case FixKind::open_node:
+        case FixKind::others_leave:
+            break;
+    }
+    return asked;
+}
+
+}  // namespace tessera
