@@ -430,9 +430,9 @@ GpuState Cluster::left_of(const Device& device, KindIndex kind) const {
         std::min<std::int32_t>(device.shares, std::numeric_limits<std::uint16_t>::max()));
     state.value = device_value(idle, memory, device.memory_size_mib);
     state.kind = kind;
-    if (spec.slots > 0) {
+    if (device.slots > 0) {
         state.free_slots = static_cast<std::uint16_t>(
-            std::max<std::int32_t>(0, std::int32_t{spec.slots} - used.shares));
+            std::max<std::int32_t>(0, std::int32_t{device.slots} - device.shares));
     }
     return state;
 }

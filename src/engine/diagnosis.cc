@@ -15,7 +15,7 @@ namespace {
 struct DeviceView {
     const GpuState& left;
     const DeviceKind& kind;
-    Cluster::GpuUse use;
+    GpuUse use;
 };
 
 // Why one device does not serve one request, by the order of RefusalCode; nothing when it does.
