@@ -52,7 +52,7 @@ void Curve::add(double arrived_percent, double value) {
     if (bucket >= buckets_.size()) {
         buckets_.resize(bucket + 1);
     }
-    buckets_[bucket].push_back(two_decimals(value));
+    buckets_[bucket].push_back(kind_ == Events::rounded ? two_decimals(value) : value);
     events_.push_back({arrived_percent, value});
 }
 

@@ -1,9 +1,10 @@
 // A quantity against arrived demand, as the published experiments report it.
 //
 // An event is one arrival. Its bucket is the arrived GPU demand in % of capacity, rounded to the
-// nearest integer (half to even); the value at x % is the mean over the bucket's events, with each
-// event rounded to two decimals. A bucket without events takes those of x-1 to x+1, and without any
-// of these the value after the last arrival at or below x %.
+// nearest integer (half to even); the value at x % is the mean over the bucket's events. Rates of
+// allocation are rounded to two decimals event by event, amounts of fragmentation are not. A bucket
+// without events takes those of x-1 to x+1, and without any of these the value after the last
+// arrival at or below x %.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,9 @@ namespace tessera {
 
 class Curve {
   public:
+    enum class Events : std::uint8_t { rounded, exact };
+    explicit Curve(Events events = Events::rounded) : kind_(events) {}
+
     // Events come in order of arrival.
     void add(double arrived_percent, double value);
 
@@ -24,6 +28,7 @@ class Curve {
   private:
     double last_at_or_below(int percent) const;
 
+    Events kind_;
     struct Event {
         double arrived_percent;
         double value;

@@ -22,10 +22,10 @@ namespace tessera {
 
 struct DayOptions {
     std::string policy = "tessera";
-    std::string nodes = "12x8g96c768Gi";
+    std::string nodes = "12x8g128c1Ti";
     std::string pods = "openb";
     std::uint64_t seed = 1;
-    double peak_load = 1.15;  // of GPU capacity, at the busiest hour
+    double peak_load = 1.05;  // of GPU capacity, at the busiest hour
 };
 
 struct DayCounts {

@@ -10,8 +10,9 @@ namespace tessera {
 
 namespace {
 
+// Multiplied first: a demand of exactly x.5 % must be seen as such, it decides the bucket.
 double percent_of(std::int64_t part, std::int64_t whole) {
-    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole) * 100;
+    return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
 std::int64_t touched_gpus(const Cluster& cluster) {

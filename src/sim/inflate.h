@@ -43,7 +43,7 @@ struct InflateRun {
     double decisions_per_second = 0;   // CPU time of the deciding thread
     Curve allocated;                   // % of GPU capacity
     // Only when asked for: % of GPU capacity, and % of what is idle.
-    Curve fragmented;
+    Curve fragmented{Curve::Events::exact};
     Curve fragmented_of_idle;
 };
 

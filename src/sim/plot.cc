@@ -218,7 +218,7 @@ std::vector<double> axis_ticks(double low, double high) {
     std::vector<double> ticks;
     const double slack = step * 1e-6;
     for (double n = std::ceil(low / step - 1e-9); n * step <= high + slack; ++n) {
-        ticks.push_back(n * step);
+        ticks.push_back(n == 0 ? 0 : n * step);  // never "-0"
     }
     return ticks;
 }

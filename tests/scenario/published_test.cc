@@ -33,7 +33,11 @@ constexpr int kFirstSeed = 42;
 #ifdef TESSERA_SANITIZED
 constexpr int kSeeds = 1;  // ten times as slow, and the same code for each seed
 #else
+#if defined(TESSERA_DEBUG)
+constexpr int kSeeds = 1;  // builds with sanitizers are slow, and look for other faults
+#else
 constexpr int kSeeds = 10;
+#endif
 #endif
 
 std::string openb_directory() {
@@ -118,6 +122,55 @@ TEST_P(Published, EndStatesAreEqual) {
                                            *order, std::move(*made), {});
         expect_equal(
             run, states.at({std::string(name), std::string(policy.theirs), std::to_string(seed)}));
+    }
+}
+
+// Row of a published result file: values at 0, 1, ... 130 % arrived demand.
+std::vector<double> published_curve(const std::string& file, std::string_view workload,
+                                    std::string_view policy, std::uint64_t seed) {
+    const auto text = read_file(openb_directory() + "/expected_results/" + file);
+    EXPECT_TRUE(text.has_value());
+    CsvReader reader(*text);
+    CsvRow header;
+    CsvRow row;
+    std::string error;
+    reader.next(header, error);
+    std::vector<double> values;
+    while (reader.next(row, error)) {
+        const bool wanted = row.fields[0].text == fmt::format("openb_pod_list_{}", workload) &&
+                            row.fields[1].text.ends_with(policy) &&
+                            row.fields[3].text == std::to_string(seed);
+        for (std::size_t i = 0; wanted && i < row.fields.size(); ++i) {
+            if (header.fields[i].text.find_first_not_of("0123456789") == std::string::npos) {
+                values.push_back(std::stod(row.fields[i].text));
+            }
+        }
+    }
+    return values;
+}
+
+// The whole curves of allocated and fragmented GPU, all 131 columns to their two decimals.
+TEST_P(Published, CurvesAreEqual) {
+    const auto& [name, policy] = GetParam();
+    const Inputs inputs = read_inputs(name);
+    const auto order =
+        read_run_order({openb_directory() + "/orders", std::string(name), kFirstSeed},
+                       inputs.workload, inputs.nodes.size());
+    ASSERT_TRUE(order.has_value()) << order.error().message;
+    auto made = make_policy(policy.ours, {inputs.workload.mix});
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    const InflateRun run = run_inflate({&inputs.workload, &inputs.nodes, kFirstSeed, nullptr},
+                                       *order, std::move(*made), {.fragmentation = true});
+    const auto allocated =
+        published_curve("analysis_allo_discrete.csv", name, policy.theirs, kFirstSeed);
+    const auto fragmented =
+        published_curve("analysis_frag_discrete.csv", name, policy.theirs, kFirstSeed);
+    ASSERT_EQ(allocated.size(), 131U);
+    ASSERT_EQ(fragmented.size(), 131U);
+    for (int percent = 0; percent <= 130; ++percent) {
+        const auto at = static_cast<std::size_t>(percent);
+        EXPECT_DOUBLE_EQ(run.allocated.at(percent), allocated[at]) << percent;
+        EXPECT_DOUBLE_EQ(run.fragmented.at(percent), fragmented[at]) << percent;
     }
 }
 

@@ -112,7 +112,7 @@ int run_demo(const Arguments& arguments) {
     CLI::App app("A short simulated day on a small cluster.", "tessera demo");
     app.footer(kFooter);
     app.add_option("--policy", options.policy, "which policy places the pods (tessera)");
-    app.add_option("--nodes", options.nodes, "nodes in one line (12x8g96c768Gi)");
+    app.add_option("--nodes", options.nodes, "nodes in one line (12x8g128c1Ti)");
     app.add_option("--pods", options.pods, "generated workload (openb)");
     app.add_option("--seed", options.seed, "seed of the draws (1)");
     app.add_option("--seconds", seconds, "how long the day takes on a terminal (10)")

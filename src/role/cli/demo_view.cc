@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kTileCells = 5;
 constexpr int kMilliPerCell = 1000 / kTileCells;
-constexpr std::size_t kHeadAndFoot = 10;  // lines that are not nodes
+constexpr std::size_t kHeadAndFoot = 11;  // lines that are not nodes, and one for the cursor
 
 constexpr std::string_view kReset = "\033[0m";
 constexpr std::string_view kDim = "\033[2m";

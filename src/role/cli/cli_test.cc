@@ -1,0 +1,173 @@
+// The command line as a user meets it: exit codes, sentences, tables, the demo.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "role/cli/arguments.h"
+#include "role/cli/command.h"
+#include "role/cli/demo_view.h"
+#include "role/cli/inputs.h"
+#include "role/cli/progress.h"
+
+namespace tessera::cli {
+namespace {
+
+using testing::HasSubstr;
+
+// Runs a command line with its output caught.
+struct Outcome {
+    int code = 0;
+    std::string out;
+    std::string err;
+};
+
+Outcome tessera(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "tessera");
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    Outcome outcome;
+    outcome.code = run_command_line(static_cast<int>(arguments.size()), arguments.data());
+    std::fflush(stdout);
+    outcome.out = testing::internal::GetCapturedStdout();
+    outcome.err = testing::internal::GetCapturedStderr();
+    return outcome;
+}
+
+TEST(Seeds, ListsAndRanges) {
+    EXPECT_EQ(*parse_seeds("42"), (std::vector<std::uint64_t>{42}));
+    EXPECT_EQ(*parse_seeds("3-5,1,4"), (std::vector<std::uint64_t>{1, 3, 4, 5}));
+    for (const char* text : {"", "a", "5-3", "1-", "-1", "1,,2", "0-99999999", "1-5x"}) {
+        EXPECT_FALSE(parse_seeds(text).has_value()) << text;
+    }
+}
+
+TEST(CommandLine, HelpVersionAndUnknownCommands) {
+    EXPECT_EQ(tessera({}).code, kExitUse);
+    EXPECT_THAT(tessera({"help"}).out, HasSubstr("sim"));
+    EXPECT_THAT(tessera({"--version"}).out, testing::MatchesRegex("tessera [0-9.]+\n"));
+    const Outcome unknown = tessera({"fly"});
+    EXPECT_EQ(unknown.code, kExitUse);
+    EXPECT_THAT(unknown.err, HasSubstr("the commands are demo, sim"));
+    for (const Command& command : commands()) {
+        const Outcome help = tessera({"help", std::string(command.name).c_str()});
+        EXPECT_EQ(help.code, kExitFine) << command.name;
+        EXPECT_FALSE(help.out.empty()) << command.name;
+    }
+}
+
+TEST(CommandLine, WrongUseOfSimSaysWhy) {
+    const Outcome unknown = tessera({"sim", "--policy", "nobody"});
+    EXPECT_EQ(unknown.code, kExitUse);
+    EXPECT_THAT(unknown.err, HasSubstr("the policies are"));
+    const Outcome later = tessera({"sim", "--policy", "coscheml"});
+    EXPECT_EQ(later.code, kExitUse);
+    EXPECT_THAT(later.err, HasSubstr("insight and prediction"));
+    EXPECT_EQ(tessera({"sim", "--pods", "no/such.csv"}).code, kExitEnvironment);
+    EXPECT_EQ(tessera({"sim", "--nodes", "no/such.csv"}).code, kExitEnvironment);
+    EXPECT_EQ(tessera({"sim", "--orders", "no/such", "--seeds", "1"}).code, kExitEnvironment);
+    EXPECT_EQ(tessera({"sim", "--protocol", "churn", "--orders", "x"}).code, kExitUse);
+    EXPECT_EQ(tessera({"sim", "--load", "0.9"}).code, kExitUse);
+    EXPECT_EQ(tessera({"sim", "--json", "--csv"}).code, kExitUse);
+    EXPECT_EQ(tessera({"sim", "--protocol", "sideways"}).code, kExitUse);
+    EXPECT_EQ(tessera({"sim", "--quick"}).code, kExitUse);
+    EXPECT_EQ(tessera({"sim", "--nodes", "3x0g8c8Gi"}).code, kExitUse);
+    EXPECT_EQ(tessera({"sim", "--nodes", "3x8g"}).code, kExitUse);
+}
+
+TEST(CommandLine, SimPrintsTablesAndJson) {
+    const Outcome table = tessera({"sim", "--nodes", "4x8g96c768Gi", "--pods", "llm", "--count",
+                                   "200", "--policy", "bestfit,fgd"});
+    EXPECT_EQ(table.code, kExitFine) << table.err;
+    EXPECT_THAT(table.out, HasSubstr("bestfit"));
+    EXPECT_TRUE(table.err.empty()) << "no progress bar without a terminal";
+    const Outcome json = tessera({"sim", "--nodes", "4x8g96c768Gi", "--pods", "philly", "--count",
+                                  "200", "--policy", "bestfit", "--protocol", "queue", "--json"});
+    EXPECT_EQ(json.code, kExitFine) << json.err;
+    EXPECT_THAT(json.out, HasSubstr("\"wait_mean\""));
+}
+
+TEST(CommandLine, TraceGeneratesAndShows) {
+    const std::string file = testing::TempDir() + "tessera_trace_test.csv";
+    EXPECT_EQ(tessera({"trace", "generate", "sevenths", "--count", "50", "-o", file.c_str()}).code,
+              kExitFine);
+    EXPECT_THAT(tessera({"trace", "show", file.c_str()}).out, HasSubstr("50 pods"));
+    EXPECT_EQ(tessera({"trace", "generate", "--nodes", "openb", "-o", file.c_str()}).code,
+              kExitFine);
+    EXPECT_THAT(tessera({"trace", "show", file.c_str()}).out,
+                HasSubstr("1213 nodes with 6212 GPUs"));
+    std::remove(file.c_str());
+    EXPECT_EQ(tessera({"trace", "generate", "nothing"}).code, kExitUse);
+    EXPECT_EQ(tessera({"trace", "show", "no/such.csv"}).code, kExitEnvironment);
+    EXPECT_EQ(tessera({"trace"}).code, kExitUse);
+}
+
+TEST(CommandLine, CompletionNamesEveryCommand) {
+    for (const char* shell : {"bash", "zsh", "fish"}) {
+        const Outcome script = tessera({"completion", shell});
+        EXPECT_EQ(script.code, kExitFine);
+        for (const Command& command : commands()) {
+            EXPECT_THAT(script.out, HasSubstr(std::string(command.name)));
+        }
+    }
+    EXPECT_EQ(tessera({"completion", "tcsh"}).code, kExitUse);
+}
+
+TEST(Demo, WithoutATerminalItIsPlainLines) {
+    const Outcome demo = tessera({"demo"});
+    EXPECT_EQ(demo.code, kExitFine) << demo.err;
+    EXPECT_EQ(demo.out.find('\033'), std::string::npos);
+    EXPECT_THAT(demo.out, HasSubstr("24 simulated hours on 12 nodes with 96 GPUs"));
+}
+
+TEST(Demo, TheViewFitsASmallTerminal) {
+    for (const char* nodes : {"12x8g96c768Gi", "100x16g96c768Gi"}) {
+        DayOptions options;
+        options.nodes = nodes;
+        auto day = SimulatedDay::make(options);
+        ASSERT_TRUE(day.has_value());
+        (*day)->advance(16);
+        std::istringstream view(render_day(**day, {}, "tessera"));
+        std::size_t lines = 0;
+        for (std::string line; std::getline(view, line); ++lines) {
+            EXPECT_LE(line.size(), kViewColumns) << line;
+        }
+        EXPECT_LT(lines, kViewRows);
+    }
+}
+
+TEST(Demo, TilesShowWhatIsUsed) {
+    EXPECT_EQ(gpu_tile(0, {}), ".....");
+    EXPECT_EQ(gpu_tile(1000, {}), "#####");
+    EXPECT_EQ(gpu_tile(470, {}), "##:..");
+    EXPECT_EQ(gpu_tile(500, {.colour = false, .blocks = true}), "██▌··");
+    EXPECT_THAT(gpu_tile(500, {.colour = true, .blocks = false}), HasSubstr("\033[32m"));
+}
+
+TEST(Progress, SaysHowLongItTakes) {
+    EXPECT_EQ(progress_line(0, 1), "[------------------------------]   0 %");
+    EXPECT_EQ(progress_line(0.5, 30), "[###############---------------]  50 %  30 s left");
+    EXPECT_THAT(progress_line(0.1, 600), HasSubstr("1 h 30 min left"));
+    EXPECT_EQ(progress_line(2, 1), "[##############################] 100 %");
+}
+
+TEST(Inputs, LenientReadersSayWhatTheySkipped) {
+    const std::string file = testing::TempDir() + "tessera_inputs_test.csv";
+    std::FILE* out = std::fopen(file.c_str(), "wb");
+    ASSERT_NE(out, nullptr);
+    std::fputs("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,1,1,500\nb,x,1,1,500\n", out);
+    std::fclose(out);
+    InputNames names;
+    names.nodes = "2x8g96c768Gi";
+    names.pods = file;
+    EXPECT_THAT(load_inputs(names).error().message, HasSubstr(":3:3: cpu_milli"));
+    names.lenient = true;
+    const auto loaded = load_inputs(names);
+    ASSERT_TRUE(loaded.has_value());
+    ASSERT_EQ(loaded->notes.size(), 1U);
+    EXPECT_THAT(loaded->notes[0], HasSubstr("1 broken row skipped"));
+    std::remove(file.c_str());
+}
+
+}  // namespace
+}  // namespace tessera::cli
