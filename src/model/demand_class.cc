@@ -30,6 +30,7 @@ std::uint64_t hash_of(const DemandClass& c) {
     hash.add(c.gpus);
     hash.add(static_cast<std::uint64_t>(c.milli.value()));
     hash.add(static_cast<std::uint64_t>(c.gpu_memory.value()));
+    hash.add(static_cast<std::uint64_t>(c.service));
     hash.add(c.filter.value());
     for (ModelIndex model : c.models) {
         hash.add(model.value());
@@ -60,6 +61,7 @@ DemandClass demand_class(const Demand& demand, std::size_t alternative) {
     result.filter = demand.filter;
     result.tolerates_no_new = demand.tolerates_no_new;
     result.admin_access = demand.admin_access;
+    result.service = demand.service;
     if (!demand.wants_gpu()) {
         return result;
     }

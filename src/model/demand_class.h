@@ -36,6 +36,8 @@ struct DemandClass {
     std::int64_t gpu_milli_total = 0;  // what it counts for in demand: sum over devices
     bool tolerates_no_new = false;
     bool admin_access = false;
+    // Part of the class only for policies that place by it (Policy::adapt); else guaranteed.
+    ServiceClass service = ServiceClass::guaranteed;
     FilterIndex filter;
     std::vector<ModelIndex> models;    // allowed, best first; empty = any
     std::vector<GpuRequest> requests;  // as asked

@@ -1,11 +1,9 @@
 #include "policy/assignment.h"
 
-#include <array>
 #include <bit>
-#include <span>
-#include <vector>
 
 #include "policy/card_assignment.h"
+#include "policy/cards.h"
 #include "policy/topology_choice.h"
 
 namespace tessera {
@@ -63,40 +61,6 @@ DeviceMask pick(const NodeState& node, const GpuRequest& request, DeviceMask mas
     return best_connected(links, {.candidates = mask, .count = request.gpus});
 }
 
-// The node's devices and the class's requests, as the assignment of containers to cards reads them.
-bool assign_requests(const NodeState& node, const DemandClass& demand_class, const Catalog& catalog,
-                     DeviceList& devices) {
-    std::array<CardView, kMaxGpusPerNode> cards;
-    // A part of a device is judged by the largest one: never less than what it will hold.
-    std::int64_t largest = 0;
-    for (std::size_t gpu = 0; gpu < node.gpu_count; ++gpu) {
-        const GpuState& device = node.gpus[gpu];
-        const DeviceKind& kind = catalog.kinds[device.kind.slot()];
-        cards[gpu] = {.milli_free = device.idle_milli,
-                      .memory_free_mib = device.free_memory_mib,
-                      .empty = device.empty(),
-                      .usable = may_use(demand_class, kind),
-                      .memory_total_mib = kind.memory.value(),
-                      .slots_free = device.free_slots};
-        largest = std::max(largest, kind.memory.value());
-    }
-    std::vector<ContainerNeed> needs;
-    for (const GpuRequest& request : demand_class.requests) {
-        needs.push_back({.cards = request.gpus,
-                         .whole = request.whole(),
-                         .milli = request.milli.value(),
-                         .memory_mib = memory_held(request, MemoryMib(largest)).value()});
-    }
-    const auto assigned = assign_cards(needs, std::span(cards).first(node.gpu_count));
-    if (!assigned) {
-        return false;
-    }
-    for (DeviceMask set : *assigned) {
-        list(set, devices);
-    }
-    return true;
-}
-
 }  // namespace
 
 MemoryMib memory_held(const GpuRequest& request, MemoryMib device) {
@@ -112,7 +76,12 @@ bool assign_devices(const NodeState& node, const DemandClass& demand_class, cons
                     const LinkMatrix& links, DeviceList& devices) {
     devices.clear();
     if (demand_class.footprint == Footprint::compound) {
-        return assign_requests(node, demand_class, catalog, devices);
+        const NodeCards cards = cards_of(node, demand_class, catalog);
+        const auto assigned = assign_cards(needs_of(demand_class, cards.largest), cards.view());
+        if (assigned) {
+            list_cards(*assigned, devices);
+        }
+        return assigned.has_value();
     }
     if (demand_class.requests.empty()) {
         return true;  // asks for no device

@@ -32,7 +32,11 @@ class Policy {
     virtual std::shared_ptr<const Scorer> scorer(const Catalog& catalog) = 0;
 
     // Turns what was asked for into what is placed (`exclusive` makes whole devices of shares).
-    virtual DemandClass adapt(DemandClass demand_class) const { return demand_class; }
+    // Unless a policy says otherwise, guaranteed and opportunistic pods place alike.
+    virtual DemandClass adapt(DemandClass demand_class) const {
+        demand_class.service = ServiceClass::guaranteed;
+        return demand_class;
+    }
 
     virtual void arrived(ClassIndex) {}
     virtual void departed(ClassIndex) {}

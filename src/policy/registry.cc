@@ -2,9 +2,13 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
+#include "policy/elastic_policy.h"
 #include "policy/fgd.h"
 #include "policy/fgd_published.h"
+#include "policy/keti_policy.h"
+#include "policy/kubeshare_policy.h"
 #include "policy/rules.h"
 #include "policy/tessera/tessera_policy.h"
 
@@ -86,6 +90,27 @@ constexpr auto kEntries = std::to_array<Entry>({
     {{"gpushare", "kube-scheduler's least allocated node, the tightest device (gpushare)"},
      [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
          return rule(rule_set("gpushare", rules::least_allocated));
+     }},
+    {{"kubeshare", "opportunistic pods pack, guaranteed ones spread over good models (KubeShare)"},
+     [](const PolicyContext& context) -> Expected<std::unique_ptr<Policy>> {
+         return std::make_unique<KubesharePolicy>(std::vector<std::int32_t>(
+             context.model_priority.begin(), context.model_priority.end()));
+     }},
+    {{"elastic-binpack", "containers of a pod on the fullest cards (Elastic GPU)"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         return std::make_unique<ElasticPolicy>("elastic-binpack", ElasticRater::binpack);
+     }},
+    {{"elastic-spread", "containers of a pod on the emptiest cards (Elastic GPU)"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         return std::make_unique<ElasticPolicy>("elastic-spread", ElasticRater::spread);
+     }},
+    {{"elastic-random", "containers of a pod on any cards, by a seeded draw (Elastic GPU)"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         return std::make_unique<ElasticPolicy>("elastic-random", ElasticRater::random);
+     }},
+    {{"keti", "free cores and memory of nodes, free memory and pods of GPUs, weighted (KETI)"},
+     [](const PolicyContext& context) -> Expected<std::unique_ptr<Policy>> {
+         return std::make_unique<KetiStaticPolicy>(context.keti);
      }},
     {{"exclusive", "whole devices only, as the plain NVIDIA device plugin"},
      [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {

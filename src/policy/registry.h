@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "policy/formulas/keti.h"
 #include "policy/policy.h"
 #include "policy/typical_mix.h"
 
@@ -16,6 +17,10 @@ struct PolicyContext {
     // The whole mix, for policies that may know it beforehand (the simulator's oracle). Empty:
     // `fgd` learns it, and `fgd-published` is refused.
     std::span<const ClassCount> mix;
+    // For `kubeshare`: priorities 0..100 by model, from its topology file.
+    std::span<const std::int32_t> model_priority;
+    // For `keti`: what its ConfigMap says.
+    KetiPolicy keti;
 };
 
 struct PolicyInfo {

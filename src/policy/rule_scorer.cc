@@ -84,6 +84,7 @@ std::shared_ptr<const Scorer> RulePolicy::scorer(const Catalog& catalog) {
 }
 
 DemandClass RulePolicy::adapt(DemandClass demand_class) const {
+    demand_class = Policy::adapt(std::move(demand_class));
     if (!rules_->whole_devices || demand_class.footprint != Footprint::share) {
         return demand_class;
     }

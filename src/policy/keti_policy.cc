@@ -1,0 +1,107 @@
+#include "policy/keti_policy.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "policy/assignment.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::int64_t kKeyOffset = std::int64_t{1} << 31;
+// Preferences for a kind of node come before the total, which stays below this.
+constexpr std::int64_t kPreferred = 1 << 20;
+
+class KetiScorer final : public Scorer {
+  public:
+    KetiScorer(const KetiPolicy& settings, const Catalog& catalog)
+        : settings_(settings), catalog_(catalog) {
+        for (const DeviceKind& kind : catalog.kinds) {
+            largest_mib_ = std::max(largest_mib_, kind.memory.value());
+        }
+    }
+
+    void score(const NodeState& node, std::span<const ClassIndex> classes,
+               std::span<Key> keys) const override {
+        for (std::size_t i = 0; i < classes.size(); ++i) {
+            keys[i] = static_cast<Key>(points(node, classes[i]) + kKeyOffset);
+        }
+    }
+
+    void choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,
+                std::uint64_t, DeviceList& devices) const override {
+        const DemandClass& wanted = (*catalog_.classes)[demand_class];
+        const auto choice = choice_on(node, wanted, links);
+        if (!choice) {
+            assign_devices(node, wanted, catalog_, links, devices);
+            return;
+        }
+        devices.clear();
+        for (DeviceMask set = choice->gpus; set != 0; set &= set - 1) {
+            devices.push_back(GpuIndex(static_cast<std::uint8_t>(std::countr_zero(set))));
+        }
+    }
+
+    std::vector<TermValue> explain(const NodeState& node, ClassIndex demand_class) const override {
+        return {{"total", static_cast<double>(points(node, demand_class))}};
+    }
+
+  private:
+    std::int64_t points(const NodeState& node, ClassIndex demand_class) const {
+        const DemandClass& wanted = (*catalog_.classes)[demand_class];
+        const NodeShape& shape = catalog_.shapes[node.shape.slot()];
+        const std::int64_t node_score =
+            keti_node_score_milli({.cpu = {node.free_cpu_milli, shape.cpu.value()},
+                                   .memory = {node.free_memory_mib, shape.memory.value()},
+                                   .storage = {}});
+        std::int64_t total = 0;
+        bool preferred = false;
+        if (!wanted.wants_gpu()) {
+            total = keti_total_without_gpu(node_score, settings_);
+            preferred = settings_.prefer_non_gpu_node && node.gpu_count == 0;
+        } else {
+            // Links are not part of a node's state; the choice of devices sees them.
+            const auto choice = choice_on(node, wanted, LinkMatrix());
+            total = keti_total(node_score, choice ? choice->score_milli : 0, settings_);
+            preferred = settings_.prefer_multi_gpu_node && wanted.gpus > 1 && node.gpu_count > 1;
+        }
+        return (settings_.prefer_least_score ? -total : total) + (preferred ? kPreferred : 0);
+    }
+
+    std::optional<KetiChoice> choice_on(const NodeState& node, const DemandClass& wanted,
+                                        const LinkMatrix& links) const {
+        if (!wanted.wants_gpu() || wanted.footprint == Footprint::compound ||
+            wanted.requests.front().rule != GroupRule::none) {
+            return std::nullopt;
+        }
+        std::array<KetiCandidate, kMaxGpusPerNode> candidates;
+        std::size_t count = 0;
+        for (DeviceMask mask = fitting_devices(node, wanted, catalog_); mask != 0;
+             mask &= mask - 1) {
+            const int gpu = std::countr_zero(mask);
+            const GpuState& device = node.gpus[static_cast<std::size_t>(gpu)];
+            KetiGpu known;
+            known.pods = device.shares;
+            known.used_milli = kWholeGpu.value() - device.idle_milli;
+            known.free_memory_mib = device.free_memory_mib;
+            known.total_memory_mib = catalog_.kinds[device.kind.slot()].memory.value();
+            candidates[count++] = {.gpu = gpu,
+                                   .score_milli = keti_gpu_score_2021_milli(known, largest_mib_),
+                                   .pods = device.shares};
+        }
+        return keti_choose(std::span(candidates).first(count), links, wanted.gpus, settings_);
+    }
+
+    KetiPolicy settings_;
+    Catalog catalog_;
+    std::int64_t largest_mib_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<const Scorer> KetiStaticPolicy::scorer(const Catalog& catalog) {
+    return std::make_shared<KetiScorer>(settings_, catalog);
+}
+
+}  // namespace tessera

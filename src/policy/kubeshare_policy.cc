@@ -1,0 +1,96 @@
+#include "policy/kubeshare_policy.h"
+
+#include <array>
+#include <bit>
+
+#include "policy/assignment.h"
+#include "policy/formulas/kubeshare.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::int64_t kKeyOffset = std::int64_t{1} << 31;
+
+class KubeshareScorer final : public Scorer {
+  public:
+    KubeshareScorer(std::shared_ptr<const std::vector<std::int32_t>> priority,
+                    const Catalog& catalog)
+        : priority_(std::move(priority)), catalog_(catalog) {}
+
+    void score(const NodeState& node, std::span<const ClassIndex> classes,
+               std::span<Key> keys) const override {
+        for (std::size_t i = 0; i < classes.size(); ++i) {
+            keys[i] = static_cast<Key>(points(node, classes[i]) + kKeyOffset);
+        }
+    }
+
+    void choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,
+                std::uint64_t, DeviceList& devices) const override {
+        const DemandClass& wanted = (*catalog_.classes)[demand_class];
+        if (wanted.footprint == Footprint::compound || wanted.footprint == Footprint::no_gpu ||
+            wanted.requests.front().rule != GroupRule::none) {
+            assign_devices(node, wanted, catalog_, links, devices);
+            return;
+        }
+        // The best leaves, one after the other; of equal ones the first.
+        devices.clear();
+        DeviceMask mask = fitting_devices(node, wanted, catalog_);
+        const bool whole = wanted.footprint == Footprint::whole;
+        for (int taken = 0; taken < wanted.gpus && mask != 0; ++taken) {
+            int best = -1;
+            std::int64_t best_score = 0;
+            for (DeviceMask rest = mask; rest != 0; rest &= rest - 1) {
+                const int gpu = std::countr_zero(rest);
+                const std::int64_t value =
+                    kubeshare_leaf_score_milli(wanted.service, whole && wanted.gpus > 1,
+                                               leaf(node.gpus[static_cast<std::size_t>(gpu)]));
+                if (best < 0 || value > best_score) {
+                    best = gpu;
+                    best_score = value;
+                }
+            }
+            devices.push_back(GpuIndex(static_cast<std::uint8_t>(best)));
+            mask &= ~(DeviceMask{1} << best);
+        }
+    }
+
+    std::vector<TermValue> explain(const NodeState& node, ClassIndex demand_class) const override {
+        return {{"leaves", static_cast<double>(points(node, demand_class))}};
+    }
+
+  private:
+    LeafView leaf(const GpuState& device) const {
+        const ModelIndex model = catalog_.kinds[device.kind.slot()].model;
+        const bool known = model.valid() && model.slot() < priority_->size();
+        return {.milli_available = device.value,
+                .priority = known ? (*priority_)[model.slot()] : 0};
+    }
+
+    // In thousandths of KubeShare's points.
+    std::int64_t points(const NodeState& node, ClassIndex demand_class) const {
+        const DemandClass& wanted = (*catalog_.classes)[demand_class];
+        if (!wanted.wants_gpu()) {
+            return 1000 * kubeshare_regular_score(node.gpu_count > 0);
+        }
+        std::array<LeafView, kMaxGpusPerNode> leaves;
+        std::size_t count = 0;
+        for (std::size_t gpu = 0; gpu < node.gpu_count; ++gpu) {
+            if (may_use(wanted, catalog_.kinds[node.gpus[gpu].kind.slot()])) {
+                leaves[count++] = leaf(node.gpus[gpu]);
+            }
+        }
+        return kubeshare_node_score_milli(wanted.service, std::span(leaves).first(count))
+            .value_or(0);
+    }
+
+    std::shared_ptr<const std::vector<std::int32_t>> priority_;
+    Catalog catalog_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Scorer> KubesharePolicy::scorer(const Catalog& catalog) {
+    return std::make_shared<KubeshareScorer>(model_priority_, catalog);
+}
+
+}  // namespace tessera
