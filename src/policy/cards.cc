@@ -31,7 +31,8 @@ std::vector<ContainerNeed> needs_of(const DemandClass& demand_class, MemoryMib l
         needs.push_back({.cards = request.gpus,
                          .whole = request.whole(),
                          .milli = request.milli.value(),
-                         .memory_mib = memory_held(request, largest).value()});
+                         .memory_mib = request.whole() ? request.memory.value()
+                                                       : memory_held(request, largest).value()});
     }
     return needs;
 }
