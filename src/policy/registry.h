@@ -16,11 +16,11 @@ namespace tessera {
 struct PolicyContext {
     // The whole mix, for policies that may know it beforehand (the simulator's oracle). Empty:
     // `fgd` learns it, and `fgd-published` is refused.
-    std::span<const ClassCount> mix;
+    std::span<const ClassCount> mix{};
     // For `kubeshare`: priorities 0..100 by model, from its topology file.
-    std::span<const std::int32_t> model_priority;
+    std::span<const std::int32_t> model_priority{};
     // For `keti`: what its ConfigMap says.
-    KetiPolicy keti;
+    KetiPolicy keti{};
 };
 
 struct PolicyInfo {
