@@ -32,7 +32,8 @@ IMPURE_NAMES = re.compile(
     r"|std::cout|std::cin|std::cerr|std::clog|sleep_for|sleep_until)\b"
 )
 
-# Libraries whose headers are dear to compile: only in .cc files.
+# Libraries whose headers are dear to compile: in .cc files, or in a header that only .cc files of
+# its own layer include.
 HEAVY = re.compile(r"^(simdjson|yaml-cpp|CLI|spdlog|zlib)([/.]|$)")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
@@ -93,8 +94,6 @@ def check_include(layer, layers, path, header, quoted):
         return None
     if first in layers and "/" in header:
         return f"<{header}> is ours; include it with quotes"
-    if path.endswith(".h") and HEAVY.match(header):
-        return f"<{header}> is dear to compile; include it in .cc files only"
     if pure and not is_test:
         if header in IMPURE_HEADERS:
             return f"layer {layer} is pure: no I/O, clock or thread, so no <{header}>"
@@ -122,14 +121,33 @@ def check_file(root, layer, layers, path):
             yield f"{where}: layer {layer} is pure: no I/O, clock or thread, so no {match.group(0)}"
 
 
+def check_heavy(source, files):
+    """Heavy libraries do not reach further than the .cc files of one layer."""
+    includes = {}  # path from src/: what it includes
+    for path in files:
+        found = INCLUDE.finditer(without_comments(read(path)))
+        includes[os.path.relpath(path, source)] = [match.group(2) for match in found]
+    for path, headers in includes.items():
+        heavy = [header for header in headers if HEAVY.match(header)]
+        if not path.endswith(".h") or not heavy:
+            continue
+        for other, others_headers in includes.items():
+            if path not in others_headers:
+                continue
+            if other.endswith(".h") or other.split(os.sep)[0] != path.split(os.sep)[0]:
+                yield f"src/{other}: \"{path}\" brings in <{heavy[0]}>, which is dear to compile; " \
+                      "include it only in .cc files of its own layer"
+
+
 def check(root):
     """All faults, one sentence each."""
     source = os.path.join(root, "src")
     layers = read_layers(read(os.path.join(source, "CMakeLists.txt")))
     if not layers:
         return ["src/CMakeLists.txt: no add_layer found"]
-    faults = [*check_table(layers), *check_document(root, layers)]
-    for path in find_files(source, {".h", ".cc"}):
+    files = find_files(source, {".h", ".cc"})
+    faults = [*check_table(layers), *check_document(root, layers), *check_heavy(source, files)]
+    for path in files:
         layer = os.path.relpath(path, source).split(os.sep)[0]
         if layer in layers:
             faults += check_file(root, layer, layers, path)
