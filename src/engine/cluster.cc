@@ -359,7 +359,7 @@ void Cluster::apply(const Placement& placement, std::uint64_t start, int sign) {
     state.free_cpu_milli = std::max<std::int64_t>(0, used.cpu_capacity_milli - used.cpu_milli);
     state.free_memory_mib = std::max<std::int64_t>(0, used.memory_capacity_mib - used.memory_mib);
     state.free_pods = std::max(0, used.pods_capacity - used.pods);
-    mark_node(placement.node);
+    mark_node(used);
     if (holds_devices(placement)) {
         apply_grants(placement, sign);
         apply_start(placement, start, sign);
@@ -367,12 +367,15 @@ void Cluster::apply(const Placement& placement, std::uint64_t start, int sign) {
 }
 
 void Cluster::apply_grants(const Placement& placement, int sign) {
-    const NodeIndex node = placement.node;
+    NodeUse& used = node_use_[placement.node.slot()];
+    NodeState& state = states_[placement.node.slot()];
     for (const DeviceGrant& grant : placement.grants) {
         const std::size_t gpu = grant.gpu.slot();
         TESSERA_ASSERT(gpu < kMaxGpusPerNode, "a device's number is checked before it is used");
-        reserve_gpus(node, gpu + 1);
-        Device& device = devices_[node_use_[node.slot()].first_gpu + gpu];
+        if (gpu >= used.gpu_slots) {
+            reserve_gpus(placement.node, gpu + 1);
+        }
+        Device& device = devices_[used.first_gpu + gpu];
         device.add(grant, sign);
         if (any(grant.spare)) {
             SpareUse& spare = spare_of(device);
@@ -383,8 +386,10 @@ void Cluster::apply_grants(const Placement& placement, int sign) {
         TESSERA_ASSERT(device.milli >= 0 && device.memory_mib >= 0 && device.shares >= 0,
                        "a device gives back no more than it lent");
         gpu_milli_used_ += sign * grant.milli.value();
-        refresh_gpu(node, gpu);
-        mark_gpu(node, gpu);
+        if (!device.absent()) {  // else it is one that the node lost, or never had
+            refresh_gpu(device, state, state.gpus[gpu]);
+        }
+        mark_gpu(device, used, gpu);
     }
 }
 
@@ -409,55 +414,45 @@ void Cluster::apply_start(const Placement& placement, std::uint64_t start, int s
 
 void Cluster::refresh(NodeIndex node) {
     states_[node.slot()] = state_of(node);
-    for (std::size_t gpu = 0; gpu < node_use_[node.slot()].gpu_slots; ++gpu) {
-        mark_gpu(node, gpu);
+    NodeUse& used = node_use_[node.slot()];
+    for (std::size_t gpu = 0; gpu < used.gpu_slots; ++gpu) {
+        mark_gpu(devices_[used.first_gpu + gpu], used, gpu);
     }
-    mark_node(node);
+    mark_node(used);
 }
 
 // What is left of a device; one without a free slot has nothing left, whatever its memory, nor has
 // one that is a single owner's. Over-commitment never shows as more than a whole device.
-GpuState Cluster::left_of(const Device& device, KindIndex kind) const {
+void Cluster::show_left(const Device& device, GpuState& state) const {
     const bool full = device.exclusive > 0 || (device.slots > 0 && device.shares >= device.slots);
     const std::int32_t idle =
         std::clamp(options_.milli_per_gpu.value() - device.milli, 0, full ? 0 : kWholeGpu.value());
     const std::int64_t memory =
         full ? 0 : std::max<std::int64_t>(0, device.memory_size_mib - device.memory_mib);
-    GpuState state;
     state.idle_milli = static_cast<std::int16_t>(idle);
     state.free_memory_mib = static_cast<std::int32_t>(memory);
     state.shares = static_cast<std::uint16_t>(
         std::min<std::int32_t>(device.shares, std::numeric_limits<std::uint16_t>::max()));
     state.value = device_value(idle, memory, device.memory_size_mib);
-    state.kind = kind;
-    if (device.slots > 0) {
-        state.free_slots = static_cast<std::uint16_t>(
-            std::max<std::int32_t>(0, std::int32_t{device.slots} - device.shares));
-    }
-    return state;
+    state.free_slots =
+        device.slots == 0
+            ? kSlotsUnlimited
+            : static_cast<std::uint16_t>(std::max<std::int32_t>(0, device.slots - device.shares));
 }
 
-void Cluster::refresh_gpu(NodeIndex node, std::size_t gpu) {
-    const Device& held = devices_[node_use_[node.slot()].first_gpu + gpu];
-    if (held.absent()) {
-        return;  // held on a device that the node lost, or never had
-    }
-    NodeState& state = states_[node.slot()];
-    GpuState& device = state.gpus[gpu];
-    const GpuState before = device;
-    device = left_of(held, before.kind);
-    device.numa = before.numa;
-    device.link_domain = before.link_domain;
-    if (held.health == Health::ok) {
-        state.idle_value += device.value - before.value;
-        const int emptied = (device.empty() ? 1 : 0) - (before.empty() ? 1 : 0);
-        state.empty_gpus = static_cast<std::uint8_t>(state.empty_gpus + emptied);
+void Cluster::refresh_gpu(const Device& device, NodeState& node, GpuState& state) const {
+    const std::int32_t value = state.value;
+    const bool empty = state.empty();
+    show_left(device, state);
+    if (device.health == Health::ok) {
+        node.idle_value += state.value - value;
+        const int emptied = (state.empty() ? 1 : 0) - (empty ? 1 : 0);
+        node.empty_gpus = static_cast<std::uint8_t>(node.empty_gpus + emptied);
     }
 }
 
-void Cluster::mark_gpu(NodeIndex node, std::size_t gpu) {
-    NodeUse& used = node_use_[node.slot()];
-    const bool over = used.present && exceeded(devices_[used.first_gpu + gpu]);
+void Cluster::mark_gpu(const Device& device, NodeUse& used, std::size_t gpu) {
+    const bool over = used.present && exceeded(device);
     const bool before = (used.over_gpus >> gpu & 1U) != 0;
     if (over != before) {
         used.over_gpus = static_cast<std::uint16_t>(used.over_gpus ^ (1U << gpu));
@@ -465,8 +460,7 @@ void Cluster::mark_gpu(NodeIndex node, std::size_t gpu) {
     }
 }
 
-void Cluster::mark_node(NodeIndex node) {
-    NodeUse& used = node_use_[node.slot()];
+void Cluster::mark_node(NodeUse& used) {
     const bool over = used.present && exceeded(used);
     if (over != used.over_node) {
         used.over_node = over;
@@ -505,7 +499,8 @@ NodeState Cluster::state_of(NodeIndex node) const {
     }
     const NodeShape& shape = shapes_[state.shape.slot()];
     for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
-        state.gpus[gpu] = left_of(devices_[used.first_gpu + gpu], shape.kinds[gpu]);
+        state.gpus[gpu].kind = shape.kinds[gpu];
+        show_left(devices_[used.first_gpu + gpu], state.gpus[gpu]);
         state.gpus[gpu].numa = spec.gpus[gpu].numa;
         state.gpus[gpu].link_domain = link_domain(state, gpu, spec.links);
     }

@@ -132,9 +132,9 @@ class Cluster {
     void apply_grants(const Placement& placement, int sign);
     void apply_start(const Placement& placement, std::uint64_t start, int sign);
     void refresh(NodeIndex node);
-    void refresh_gpu(NodeIndex node, std::size_t gpu);
-    void mark_gpu(NodeIndex node, std::size_t gpu);
-    void mark_node(NodeIndex node);
+    void refresh_gpu(const Device& device, NodeState& node, GpuState& state) const;
+    void mark_gpu(const Device& device, NodeUse& used, std::size_t gpu);
+    void mark_node(NodeUse& used);
     void summarise(NodeState& state) const;
     NodeState state_of(NodeIndex node) const;
     bool exceeded(const Device& device) const;
@@ -144,7 +144,7 @@ class Cluster {
     }
     bool has_room(const Device& device, const GpuUse& asked) const;
     SpareUse& spare_of(Device& device);
-    GpuState left_of(const Device& device, KindIndex kind) const;
+    void show_left(const Device& device, GpuState& state) const;
     void adopt_devices(NodeIndex node, const std::vector<GpuSpec>& gpus);
     std::string gpu_shortage(const GpuUse& asked, NodeIndex node, std::size_t gpu) const;
     void adopt(NodeIndex node, NodeSpec spec);

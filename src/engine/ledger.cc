@@ -132,26 +132,27 @@ Expected<void> Ledger::check(OwnerId owner, const Placement& placement) const {
 // What our own grants must respect besides room.
 Expected<void> Ledger::check_devices(OwnerId owner, const Placement& placement,
                                      Health worst) const {
-    const std::string& node = cluster_.spec(placement.node).name;
+    const AllocatorMode allocator = allocator_of(owner);
     for (const DeviceGrant& grant : placement.grants) {
         const Device* device = cluster_.device(placement.node, grant.gpu);
+        if (device != nullptr && !device->absent() && device->mode == allocator &&
+            device->health <= worst) [[likely]] {
+            continue;
+        }
+        const std::string& node = cluster_.spec(placement.node).name;
         if (device == nullptr || device->absent()) {
             return fail(ErrorKind::conflict, "{}: node \"{}\" has {} GPUs, asked is GPU {}",
                         describe(owner), node, cluster_.node(placement.node).gpu_count,
                         grant.gpu.value());
         }
-        if (device->mode != allocator_of(owner)) {
+        if (device->mode != allocator) {
             return fail(ErrorKind::conflict,
                         "{}: GPU {} of node \"{}\" is handed out by {}, not by {}", describe(owner),
-                        grant.gpu.value(), node, to_string(device->mode),
-                        to_string(allocator_of(owner)));
+                        grant.gpu.value(), node, to_string(device->mode), to_string(allocator));
         }
-        if (device->health > worst) {
-            return fail(ErrorKind::conflict,
-                        "{}: GPU {} of node \"{}\" has health \"{}\", tolerated is \"{}\"",
-                        describe(owner), grant.gpu.value(), node, to_string(device->health),
-                        to_string(worst));
-        }
+        return fail(
+            ErrorKind::conflict, "{}: GPU {} of node \"{}\" has health \"{}\", tolerated is \"{}\"",
+            describe(owner), grant.gpu.value(), node, to_string(device->health), to_string(worst));
     }
     return {};
 }
