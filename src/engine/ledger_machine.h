@@ -524,7 +524,8 @@ class Machine final : private NodeObserver {
             const GpuState& shown = state.gpus.at(gpu);
             REQUIRE_SAME(left.idle_milli == shown.idle_milli &&
                              left.free_memory_mib == shown.free_memory_mib &&
-                             left.shares == shown.shares && left.value == shown.value,
+                             left.shares == shown.shares && left.value == shown.value &&
+                             left.free_slots == shown.free_slots,
                          "what is left of a GPU");
             if (spec.gpus[gpu].health == Health::ok) {
                 idle += left.value;
