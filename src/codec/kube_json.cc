@@ -7,7 +7,6 @@
 #include <string>
 
 #include "base/text.h"
-#include "codec/kube_json_walk.h"
 
 namespace tessera {
 namespace {
@@ -35,53 +34,55 @@ struct ConditionDraft {
     std::string status;
 };
 
-class KubeReader : public JsonWalk<KubeReader> {
+class KubeReader : public JsonWalk {
   public:
     bool read(std::string_view text, KubeObjects& out) {
-        return document(text, [&](Object object) { return any(object, "", 0, out); });
+        return document(text, [&](JsonItem object) { return any(object, "", 0, out); });
     }
     bool read(std::string_view text, Pod& out) {
-        return document(text, [&](Object object) { return whole_pod(object, out); });
+        return document(text, [&](JsonItem object) { return whole_pod(object, out); });
     }
     bool read(std::string_view text, Node& out) {
-        return document(text, [&](Object object) { return whole_node(object, out); });
+        return document(text, [&](JsonItem object) { return whole_node(object, out); });
     }
 
   private:
-    friend class JsonWalk<KubeReader>;
+    friend class JsonWalk;
+    template <class T>
+    using KubeRule = Rule<KubeReader, T>;
     static constexpr int kListDepthMax = 4;
 
     // --- pods
 
-    bool pod_deletion(Value value, PodDraft& draft) {
+    bool pod_deletion(JsonItem value, PodDraft& draft) {
         std::string when;
         draft.deleting = true;
         return text(value, when);
     }
-    bool pod_metadata(Value value, PodDraft& draft) {
-        static constexpr std::array<Rule<PodDraft>, 6> kRules{
+    bool pod_metadata(JsonItem value, PodDraft& draft) {
+        static constexpr std::array<KubeRule<PodDraft>, 6> kRules{
             {{"name", &KubeReader::text_of<&PodDraft::name>},
              {"namespace", &KubeReader::text_of<&PodDraft::space>},
              {"uid", &KubeReader::text_of<&PodDraft::uid>},
              {"labels", &KubeReader::strings_of<&PodDraft::labels>},
              {"annotations", &KubeReader::strings_of<&PodDraft::annotations>},
              {"deletionTimestamp", &KubeReader::pod_deletion}}};
-        return object<PodDraft>(value, draft, kRules);
+        return object<KubeReader, PodDraft>(value, draft, kRules);
     }
 
-    bool container_resources(Value value, Container& container) {
-        static constexpr std::array<Rule<Container>, 2> kRules{
+    bool container_resources(JsonItem value, Container& container) {
+        static constexpr std::array<KubeRule<Container>, 2> kRules{
             {{"requests", &KubeReader::amounts_of<&Container::requests>},
              {"limits", &KubeReader::amounts_of<&Container::limits>}}};
-        return object<Container>(value, container, kRules);
+        return object<KubeReader, Container>(value, container, kRules);
     }
-    bool host_port(Value value, std::int32_t& port) { return count(value, port); }
-    bool container_ports(Value value, Container& container) {
-        static constexpr std::array<Rule<std::int32_t>, 1> kRules{
+    bool host_port(JsonItem value, std::int32_t& port) { return count(value, port); }
+    bool container_ports(JsonItem value, Container& container) {
+        static constexpr std::array<KubeRule<std::int32_t>, 1> kRules{
             {{"hostPort", &KubeReader::host_port}}};
-        return list(value, [&](Value item) {
+        return list(value, [&](JsonItem item) {
             std::int32_t port = 0;
-            if (!object<std::int32_t>(item, port, kRules)) {
+            if (!object<KubeReader, std::int32_t>(item, port, kRules)) {
                 return false;
             }
             if (port > 0) {
@@ -90,7 +91,7 @@ class KubeReader : public JsonWalk<KubeReader> {
             return true;
         });
     }
-    bool container_restart(Value value, Container& container) {
+    bool container_restart(JsonItem value, Container& container) {
         std::string policy;
         if (!text(value, policy)) {
             return false;
@@ -98,14 +99,14 @@ class KubeReader : public JsonWalk<KubeReader> {
         container.restartable = policy == "Always";
         return true;
     }
-    bool container(Value value, std::vector<Container>& out) {
-        static constexpr std::array<Rule<Container>, 4> kRules{
+    bool container(JsonItem value, std::vector<Container>& out) {
+        static constexpr std::array<KubeRule<Container>, 4> kRules{
             {{"name", &KubeReader::text_of<&Container::name>},
              {"resources", &KubeReader::container_resources},
              {"ports", &KubeReader::container_ports},
              {"restartPolicy", &KubeReader::container_restart}}};
         Container found;
-        if (!object<Container>(value, found, kRules)) {
+        if (!object<KubeReader, Container>(value, found, kRules)) {
             return false;
         }
         if (found.name.empty()) {
@@ -118,16 +119,16 @@ class KubeReader : public JsonWalk<KubeReader> {
         out.push_back(std::move(found));
         return true;
     }
-    bool pod_containers(Value value, PodDraft& draft) {
-        return list(value, [&](Value item) { return container(item, draft.containers); });
+    bool pod_containers(JsonItem value, PodDraft& draft) {
+        return list(value, [&](JsonItem item) { return container(item, draft.containers); });
     }
-    bool pod_init_containers(Value value, PodDraft& draft) {
-        return list(value, [&](Value item) { return container(item, draft.init_containers); });
+    bool pod_init_containers(JsonItem value, PodDraft& draft) {
+        return list(value, [&](JsonItem item) { return container(item, draft.init_containers); });
     }
-    bool pod_priority(Value value, PodDraft& draft) {
+    bool pod_priority(JsonItem value, PodDraft& draft) {
         return number(value, draft.priority.emplace());
     }
-    bool toleration_operator(Value value, Toleration& toleration) {
+    bool toleration_operator(JsonItem value, Toleration& toleration) {
         std::string word;
         if (!text(value, word)) {
             return false;
@@ -138,32 +139,33 @@ class KubeReader : public JsonWalk<KubeReader> {
         toleration.exists = word == "Exists";
         return true;
     }
-    bool pod_tolerations(Value value, PodDraft& draft) {
-        static constexpr std::array<Rule<Toleration>, 4> kRules{
+    bool pod_tolerations(JsonItem value, PodDraft& draft) {
+        static constexpr std::array<KubeRule<Toleration>, 4> kRules{
             {{"key", &KubeReader::text_of<&Toleration::key>},
              {"value", &KubeReader::text_of<&Toleration::value>},
              {"effect", &KubeReader::text_of<&Toleration::effect>},
              {"operator", &KubeReader::toleration_operator}}};
-        return list(value, [&](Value item) {
-            return object<Toleration>(item, draft.tolerations.emplace_back(), kRules);
+        return list(value, [&](JsonItem item) {
+            return object<KubeReader, Toleration>(item, draft.tolerations.emplace_back(), kRules);
         });
     }
-    bool claim_name(Value value, std::string& name) { return text(value, name); }
-    bool pod_claims(Value value, PodDraft& draft) {
-        static constexpr std::array<Rule<std::string>, 1> kRules{
+    bool claim_name(JsonItem value, std::string& name) { return text(value, name); }
+    bool pod_claims(JsonItem value, PodDraft& draft) {
+        static constexpr std::array<KubeRule<std::string>, 1> kRules{
             {{"name", &KubeReader::claim_name}}};
-        return list(value, [&](Value item) {
-            return object<std::string>(item, draft.resource_claims.emplace_back(), kRules);
+        return list(value, [&](JsonItem item) {
+            return object<KubeReader, std::string>(item, draft.resource_claims.emplace_back(),
+                                                   kRules);
         });
     }
-    bool pod_resources(Value value, PodDraft& draft) {
-        static constexpr std::array<Rule<PodDraft>, 2> kRules{
+    bool pod_resources(JsonItem value, PodDraft& draft) {
+        static constexpr std::array<KubeRule<PodDraft>, 2> kRules{
             {{"requests", &KubeReader::amounts_of<&PodDraft::requests>},
              {"limits", &KubeReader::amounts_of<&PodDraft::limits>}}};
-        return object<PodDraft>(value, draft, kRules);
+        return object<KubeReader, PodDraft>(value, draft, kRules);
     }
-    bool pod_spec(Value value, PodDraft& draft) {
-        static constexpr std::array<Rule<PodDraft>, 11> kRules{
+    bool pod_spec(JsonItem value, PodDraft& draft) {
+        static constexpr std::array<KubeRule<PodDraft>, 11> kRules{
             {{"containers", &KubeReader::pod_containers},
              {"initContainers", &KubeReader::pod_init_containers},
              {"schedulerName", &KubeReader::text_of<&PodDraft::scheduler_name>},
@@ -175,10 +177,10 @@ class KubeReader : public JsonWalk<KubeReader> {
              {"resourceClaims", &KubeReader::pod_claims},
              {"overhead", &KubeReader::amounts_of<&PodDraft::overhead>},
              {"resources", &KubeReader::pod_resources}}};
-        return object<PodDraft>(value, draft, kRules);
+        return object<KubeReader, PodDraft>(value, draft, kRules);
     }
 
-    bool pod_phase(Value value, PodDraft& draft) {
+    bool pod_phase(JsonItem value, PodDraft& draft) {
         std::string word;
         if (!text(value, word)) {
             return false;
@@ -190,36 +192,36 @@ class KubeReader : public JsonWalk<KubeReader> {
         return true;
     }
     template <ContainerState State>
-    bool in_state(Value, StatusDraft& draft) {
+    bool in_state(JsonItem, StatusDraft& draft) {
         draft.state = State;
         return true;
     }
-    bool status_state(Value value, StatusDraft& draft) {
-        static constexpr std::array<Rule<StatusDraft>, 3> kRules{
+    bool status_state(JsonItem value, StatusDraft& draft) {
+        static constexpr std::array<KubeRule<StatusDraft>, 3> kRules{
             {{"running", &KubeReader::in_state<ContainerState::running>},
              {"terminated", &KubeReader::in_state<ContainerState::ended>},
              {"waiting", &KubeReader::in_state<ContainerState::waiting>}}};
-        return object<StatusDraft>(value, draft, kRules);
+        return object<KubeReader, StatusDraft>(value, draft, kRules);
     }
-    bool container_statuses(Value value, PodDraft& draft) {
-        static constexpr std::array<Rule<StatusDraft>, 2> kRules{
+    bool container_statuses(JsonItem value, PodDraft& draft) {
+        static constexpr std::array<KubeRule<StatusDraft>, 2> kRules{
             {{"name", &KubeReader::text_of<&StatusDraft::name>},
              {"state", &KubeReader::status_state}}};
-        return list(value, [&](Value item) {
+        return list(value, [&](JsonItem item) {
             StatusDraft status;
-            if (!object<StatusDraft>(item, status, kRules)) {
+            if (!object<KubeReader, StatusDraft>(item, status, kRules)) {
                 return false;
             }
             draft.states.emplace_back(std::move(status.name), status.state);
             return true;
         });
     }
-    bool pod_status(Value value, PodDraft& draft) {
-        static constexpr std::array<Rule<PodDraft>, 3> kRules{
+    bool pod_status(JsonItem value, PodDraft& draft) {
+        static constexpr std::array<KubeRule<PodDraft>, 3> kRules{
             {{"phase", &KubeReader::pod_phase},
              {"containerStatuses", &KubeReader::container_statuses},
              {"initContainerStatuses", &KubeReader::container_statuses}}};
-        return object<PodDraft>(value, draft, kRules);
+        return object<KubeReader, PodDraft>(value, draft, kRules);
     }
 
     static Pod finish(PodDraft draft) {
@@ -233,16 +235,16 @@ class KubeReader : public JsonWalk<KubeReader> {
         return std::move(static_cast<Pod&>(draft));
     }
 
-    static constexpr std::array<Rule<PodDraft>, 4> pod_rules() {
+    static constexpr std::array<KubeRule<PodDraft>, 4> pod_rules() {
         return {{{"kind", nullptr},
                  {"metadata", &KubeReader::pod_metadata},
                  {"spec", &KubeReader::pod_spec},
                  {"status", &KubeReader::pod_status}}};
     }
-    bool whole_pod(Object found, Pod& out) {
+    bool whole_pod(JsonItem found, Pod& out) {
         static constexpr auto kRules = pod_rules();
         PodDraft draft;
-        if (!fields<PodDraft>(found, draft, kRules)) {
+        if (!object<KubeReader, PodDraft>(found, draft, kRules)) {
             return false;
         }
         out = finish(std::move(draft));
@@ -254,34 +256,34 @@ class KubeReader : public JsonWalk<KubeReader> {
 
     // --- controllers
 
-    bool template_of(Value value, ControllerDraft& draft) {
+    bool template_of(JsonItem value, ControllerDraft& draft) {
         static constexpr auto kRules = pod_rules();
-        return object<PodDraft>(value, draft.inner, kRules);
+        return object<KubeReader, PodDraft>(value, draft.inner, kRules);
     }
-    bool controller_metadata(Value value, ControllerDraft& draft) {
+    bool controller_metadata(JsonItem value, ControllerDraft& draft) {
         return pod_metadata(value, draft.meta);
     }
-    bool controller_replicas(Value value, ControllerDraft& draft) {
+    bool controller_replicas(JsonItem value, ControllerDraft& draft) {
         return count(value, draft.replicas);
     }
-    bool controller_completions(Value value, ControllerDraft& draft) {
+    bool controller_completions(JsonItem value, ControllerDraft& draft) {
         return count(value, draft.completions);
     }
-    bool controller_spec(Value value, ControllerDraft& draft) {
-        static constexpr std::array<Rule<ControllerDraft>, 4> kRules{
+    bool controller_spec(JsonItem value, ControllerDraft& draft) {
+        static constexpr std::array<KubeRule<ControllerDraft>, 4> kRules{
             {{"replicas", &KubeReader::controller_replicas},
              {"parallelism", &KubeReader::controller_replicas},
              {"completions", &KubeReader::controller_completions},
              {"template", &KubeReader::template_of}}};
-        return object<ControllerDraft>(value, draft, kRules);
+        return object<KubeReader, ControllerDraft>(value, draft, kRules);
     }
-    bool controller(Object found, std::string kind, KubeObjects& out) {
-        static constexpr std::array<Rule<ControllerDraft>, 3> kRules{
+    bool controller(JsonItem found, std::string kind, KubeObjects& out) {
+        static constexpr std::array<KubeRule<ControllerDraft>, 3> kRules{
             {{"kind", nullptr},
              {"metadata", &KubeReader::controller_metadata},
              {"spec", &KubeReader::controller_spec}}};
         ControllerDraft draft;
-        if (!fields<ControllerDraft>(found, draft, kRules)) {
+        if (!object<KubeReader, ControllerDraft>(found, draft, kRules)) {
             return false;
         }
         PodSet set;
@@ -302,36 +304,36 @@ class KubeReader : public JsonWalk<KubeReader> {
 
     // --- nodes
 
-    bool node_metadata(Value value, Node& node) {
-        static constexpr std::array<Rule<Node>, 3> kRules{
+    bool node_metadata(JsonItem value, Node& node) {
+        static constexpr std::array<KubeRule<Node>, 3> kRules{
             {{"name", &KubeReader::text_of<&Node::name>},
              {"labels", &KubeReader::strings_of<&Node::labels>},
              {"annotations", &KubeReader::strings_of<&Node::annotations>}}};
-        return object<Node>(value, node, kRules);
+        return object<KubeReader, Node>(value, node, kRules);
     }
-    bool node_unschedulable(Value value, Node& node) { return truth(value, node.unschedulable); }
-    bool node_taints(Value value, Node& node) {
-        static constexpr std::array<Rule<Taint>, 3> kRules{
+    bool node_unschedulable(JsonItem value, Node& node) { return truth(value, node.unschedulable); }
+    bool node_taints(JsonItem value, Node& node) {
+        static constexpr std::array<KubeRule<Taint>, 3> kRules{
             {{"key", &KubeReader::text_of<&Taint::key>},
              {"value", &KubeReader::text_of<&Taint::value>},
              {"effect", &KubeReader::text_of<&Taint::effect>}}};
-        return list(value, [&](Value item) {
-            return object<Taint>(item, node.taints.emplace_back(), kRules);
+        return list(value, [&](JsonItem item) {
+            return object<KubeReader, Taint>(item, node.taints.emplace_back(), kRules);
         });
     }
-    bool node_spec(Value value, Node& node) {
-        static constexpr std::array<Rule<Node>, 2> kRules{
+    bool node_spec(JsonItem value, Node& node) {
+        static constexpr std::array<KubeRule<Node>, 2> kRules{
             {{"unschedulable", &KubeReader::node_unschedulable},
              {"taints", &KubeReader::node_taints}}};
-        return object<Node>(value, node, kRules);
+        return object<KubeReader, Node>(value, node, kRules);
     }
-    bool node_conditions(Value value, Node& node) {
-        static constexpr std::array<Rule<ConditionDraft>, 2> kRules{
+    bool node_conditions(JsonItem value, Node& node) {
+        static constexpr std::array<KubeRule<ConditionDraft>, 2> kRules{
             {{"type", &KubeReader::text_of<&ConditionDraft::type>},
              {"status", &KubeReader::text_of<&ConditionDraft::status>}}};
-        return list(value, [&](Value item) {
+        return list(value, [&](JsonItem item) {
             ConditionDraft condition;
-            if (!object<ConditionDraft>(item, condition, kRules)) {
+            if (!object<KubeReader, ConditionDraft>(item, condition, kRules)) {
                 return false;
             }
             if (condition.type == "Ready") {
@@ -340,25 +342,26 @@ class KubeReader : public JsonWalk<KubeReader> {
             return true;
         });
     }
-    bool node_status(Value value, Node& node) {
-        static constexpr std::array<Rule<Node>, 3> kRules{
+    bool node_status(JsonItem value, Node& node) {
+        static constexpr std::array<KubeRule<Node>, 3> kRules{
             {{"capacity", &KubeReader::amounts_of<&Node::capacity>},
              {"allocatable", &KubeReader::amounts_of<&Node::allocatable>},
              {"conditions", &KubeReader::node_conditions}}};
-        return object<Node>(value, node, kRules);
+        return object<KubeReader, Node>(value, node, kRules);
     }
-    bool whole_node(Object found, Node& out) {
-        static constexpr std::array<Rule<Node>, 4> kRules{{{"kind", nullptr},
-                                                           {"metadata", &KubeReader::node_metadata},
-                                                           {"spec", &KubeReader::node_spec},
-                                                           {"status", &KubeReader::node_status}}};
-        return fields<Node>(found, out, kRules) &&
+    bool whole_node(JsonItem found, Node& out) {
+        static constexpr std::array<KubeRule<Node>, 4> kRules{
+            {{"kind", nullptr},
+             {"metadata", &KubeReader::node_metadata},
+             {"spec", &KubeReader::node_spec},
+             {"status", &KubeReader::node_status}}};
+        return object<KubeReader, Node>(found, out, kRules) &&
                (!out.name.empty() || fail_here("metadata.name is missing"));
     }
 
     // --- config maps, lists, and what kind it is
 
-    bool config_metadata(Value value, ConfigMap& map) {
+    bool config_metadata(JsonItem value, ConfigMap& map) {
         PodDraft meta;
         if (!pod_metadata(value, meta)) {
             return false;
@@ -367,21 +370,21 @@ class KubeReader : public JsonWalk<KubeReader> {
         map.space = meta.space;
         return true;
     }
-    bool config_map(Object found, KubeObjects& out) {
-        static constexpr std::array<Rule<ConfigMap>, 3> kRules{
+    bool config_map(JsonItem found, KubeObjects& out) {
+        static constexpr std::array<KubeRule<ConfigMap>, 3> kRules{
             {{"kind", nullptr},
              {"metadata", &KubeReader::config_metadata},
              {"data", &KubeReader::strings_of<&ConfigMap::data>}}};
-        return fields<ConfigMap>(found, out.config_maps.emplace_back(), kRules);
+        return object<KubeReader, ConfigMap>(found, out.config_maps.emplace_back(), kRules);
     }
 
-    bool items(Object found, std::string_view kind, int depth, KubeObjects& out) {
+    bool items(JsonItem found, std::string_view kind, int depth, KubeObjects& out) {
         if (depth >= kListDepthMax) {
             return fail_here("lists within lists are accepted up to a depth of {}", kListDepthMax);
         }
         const std::string inner(kind.substr(0, kind.size() - std::string_view("List").size()));
         bool seen = false;
-        return members(found, [&](std::string_view key, Value value) {
+        return members(found, [&](std::string_view key, JsonItem value) {
             if (key != "items") {
                 return true;
             }
@@ -389,44 +392,23 @@ class KubeReader : public JsonWalk<KubeReader> {
                 return fail_here("the key is there twice");
             }
             seen = true;
-            return list(value, [&](Value item) {
-                Object object;
-                if (auto error = item.get_object().get(object)) {
-                    return error == simdjson::INCORRECT_TYPE ? wrong_type(item, "an object")
-                                                             : broken(error);
-                }
-                return any(object, inner, depth + 1, out);
-            });
+            return list(value, [&](JsonItem item) { return any(item, inner, depth + 1, out); });
         });
     }
 
     // Items of a PodList do not say that they are pods: `implied` does.
-    bool kind_of(Object& found, std::string_view implied, std::string& kind) {
-        Value value;
-        const auto error = found.find_field_unordered("kind").get(value);
-        if (error != simdjson::SUCCESS && error != simdjson::NO_SUCH_FIELD) {
-            return broken(error);
+    bool kind_of(JsonItem& found, std::string_view implied, std::string& kind) {
+        if (!peek_text(found, "kind", kind)) {
+            return false;
         }
-        if (error == simdjson::SUCCESS) {
-            path_.push_back({"kind", -1});
-            if (!text(value, kind)) {
-                return false;
-            }
-            path_.pop_back();
-        } else {
-            kind = implied;
-        }
-        if (kind.empty()) {
-            return fail_here(
-                "kind is missing: Pod, Node, List, Job, Deployment and their like are "
-                "accepted");
-        }
-        bool more = false;
-        const auto reset = found.reset().get(more);
-        return reset == simdjson::SUCCESS || broken(reset);
+        kind = kind.empty() ? std::string(implied) : kind;
+        return !kind.empty() ||
+               fail_here(
+                   "kind is missing: Pod, Node, List, Job, Deployment and their like are "
+                   "accepted");
     }
 
-    bool any(Object found, std::string_view implied, int depth, KubeObjects& out) {
+    bool any(JsonItem found, std::string_view implied, int depth, KubeObjects& out) {
         static constexpr std::array<std::string_view, 5> kControllers{
             "Job", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"};
         std::string kind;
@@ -455,7 +437,7 @@ class KubeReader : public JsonWalk<KubeReader> {
         if (std::find(out.skipped.begin(), out.skipped.end(), kind) == out.skipped.end()) {
             out.skipped.push_back(kind);
         }
-        return members(found, [](std::string_view, Value) { return true; });
+        return members(found, [](std::string_view, JsonItem) { return true; });
     }
 };
 
@@ -469,39 +451,13 @@ Expected<T> read_one(std::string_view text) {
     return result;
 }
 
-bool is_index(std::string_view step) {
-    return !step.empty() && std::all_of(step.begin(), step.end(),
-                                        [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
-// A plain word is written as it is, anything else (a label's name) in quotes and brackets.
-bool is_word(std::string_view step) {
-    return !step.empty() && step.size() <= 64 &&
-           std::all_of(step.begin(), step.end(),
-                       [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
-}
-
 }  // namespace
-
-std::string KubeError::to_string() const {
-    std::string where;
-    for (const std::string& step : path) {
-        if (is_index(step)) {
-            where += fmt::format("[{}]", step);
-        } else if (is_word(step)) {
-            where += (where.empty() ? "" : ".") + step;
-        } else {
-            where += fmt::format("[{}]", in_quotes(step));
-        }
-    }
-    return where.empty() ? message : fmt::format("{}: {}", where, message);
-}
 
 Expected<KubeObjects> read_kube_json(std::string_view text) { return read_one<KubeObjects>(text); }
 Expected<Pod> read_pod_json(std::string_view text) { return read_one<Pod>(text); }
 Expected<Node> read_node_json(std::string_view text) { return read_one<Node>(text); }
 
-tl::expected<KubeObjects, KubeError> locate_kube_json(std::string_view text) {
+tl::expected<KubeObjects, JsonError> locate_kube_json(std::string_view text) {
     KubeReader reader;
     KubeObjects result;
     if (!reader.read(text, result)) {

@@ -6,12 +6,11 @@
 // the speed of memory. A field that is read must have its type: nothing is guessed.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <tl/expected.hpp>
-#include <vector>
 
 #include "base/error.h"
+#include "codec/json_walk.h"
 #include "model/pod.h"
 
 namespace tessera {
@@ -23,15 +22,7 @@ Expected<KubeObjects> read_kube_json(std::string_view text);
 Expected<Pod> read_pod_json(std::string_view text);
 Expected<Node> read_node_json(std::string_view text);
 
-// Where in the document an error is: keys and indices from the top, so that a reader of another
-// encoding can find the line.
-struct KubeError {
-    std::vector<std::string> path;  // an index is written as a number
-    std::string message;            // without the path
-
-    // "spec.containers[0].name: ..."
-    std::string to_string() const;
-};
-tl::expected<KubeObjects, KubeError> locate_kube_json(std::string_view text);
+// The same with the place of an error apart, for readers of another encoding.
+tl::expected<KubeObjects, JsonError> locate_kube_json(std::string_view text);
 
 }  // namespace tessera
