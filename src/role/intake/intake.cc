@@ -1,0 +1,192 @@
+#include "role/intake/intake.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "codec/gpu_annotation.h"
+#include "codec/placement_annotation.h"
+#include "dialect/gpushare.h"
+#include "dialect/kubeshare.h"
+#include "dialect/own_keys.h"
+
+namespace tessera {
+namespace {
+
+std::string where(const Pod& pod) { return fmt::format("pod {}/{}", pod.space, pod.name); }
+
+// Without the resources that count devices, so that no rule about them can fail.
+Node host_part(const Node& node) {
+    Node host = node;
+    for (ResourceList* list : {&host.capacity, &host.allocatable}) {
+        std::erase_if(*list, [](const auto& entry) {
+            return entry.first != "cpu" && entry.first != "memory" && entry.first != "pods";
+        });
+    }
+    return host;
+}
+
+const GpuRequest* request_named(const PodDemand& asked, const Placement& placement,
+                                RequestIndex name) {
+    if (placement.alternative >= asked.demand.alternatives.size()) {
+        return nullptr;
+    }
+    const auto& requests = asked.demand.alternatives[placement.alternative].requests;
+    const auto found = std::find_if(requests.begin(), requests.end(),
+                                    [&](const GpuRequest& one) { return one.name == name; });
+    return found == requests.end() ? nullptr : &*found;
+}
+
+GrantRecord record_of(const DeviceGrant& grant, const PlacedPod& placed, const Vocabulary& names) {
+    GrantRecord record;
+    record.request = names.requests.name(grant.request);
+    record.gpu = grant.gpu.value();
+    record.uuid = placed.node.gpus[grant.gpu.slot()].uuid;
+    record.milli = grant.milli.value();
+    const GpuRequest* request = request_named(placed.asked, placed.placement, grant.request);
+    record.limit_milli = request == nullptr ? kWholeGpu.value() : request->limit.value();
+    record.memory_mib = grant.memory.value();
+    record.spare = grant.spare;
+    return record;
+}
+
+Expected<PlacementRecord> record_of(const PlacedPod& placed, const Vocabulary& names) {
+    TESSERA_TRY(const Dialect* dialect, dialect_of(placed.pod));
+    PlacementRecord record;
+    record.owner = placed.pod.owner();
+    record.node = placed.node.name;
+    record.dialect = dialect->name;
+    record.cpu_milli = placed.placement.cpu.value();
+    record.memory_mib = placed.placement.memory.value();
+    record.alternative = placed.placement.alternative;
+    record.admin_access = placed.placement.admin_access;
+    for (const DeviceGrant& grant : placed.placement.grants) {
+        record.grants.push_back(record_of(grant, placed, names));
+    }
+    for (const ContainerUse& use : placed.asked.uses) {
+        record.containers[std::string(names.requests.name(use.container))].emplace_back(
+            names.requests.name(use.request));
+    }
+    return record;
+}
+
+// A device keeps its UUID when the order of devices changes, so that is asked first.
+Expected<GpuIndex> device_of(const GrantRecord& grant, const NodeSpec& node) {
+    if (!grant.uuid.empty()) {
+        const auto found = std::find_if(node.gpus.begin(), node.gpus.end(),
+                                        [&](const auto& gpu) { return gpu.uuid == grant.uuid; });
+        if (found == node.gpus.end()) {
+            return fail(ErrorKind::not_found, "{}: GPU {} is not on node {}", kOwnPlacement,
+                        in_quotes(grant.uuid), node.name);
+        }
+        return GpuIndex(static_cast<GpuIndex::rep>(found - node.gpus.begin()));
+    }
+    if (grant.gpu >= static_cast<std::int32_t>(node.gpus.size())) {
+        return fail(ErrorKind::not_found, "{}: GPU {} is not on node {}, which has {}",
+                    kOwnPlacement, grant.gpu, node.name, node.gpus.size());
+    }
+    return GpuIndex(static_cast<GpuIndex::rep>(grant.gpu));
+}
+
+Expected<Placement> placement_of(const PlacementRecord& record, const NodeSpec& node,
+                                 DialectContext& context) {
+    Placement placement;
+    placement.node = context.names.nodes.intern(node.name);
+    placement.cpu = MilliCpu(record.cpu_milli);
+    placement.memory = MemoryMib(record.memory_mib);
+    placement.alternative = static_cast<std::uint8_t>(record.alternative);
+    placement.admin_access = record.admin_access;
+    for (const GrantRecord& grant : record.grants) {
+        TESSERA_TRY(const GpuIndex gpu, device_of(grant, node));
+        placement.grants.push_back({context.names.requests.intern(grant.request), gpu,
+                                    MilliGpu(grant.milli), MemoryMib(grant.memory_mib),
+                                    grant.spare});
+    }
+    return placement;
+}
+
+// Our own record, if it is about this pod on this node: a copy on another pod proves nothing.
+Expected<std::optional<Placement>> own_record(const Pod& pod, const NodeSpec& node,
+                                              DialectContext& context) {
+    const std::string* text = find(pod.annotations, kOwnPlacement);
+    if (text == nullptr) {
+        return std::nullopt;
+    }
+    TESSERA_TRY(const PlacementRecord record, read_placement_annotation(*text));
+    if (record.owner != pod.owner() || record.node != node.name) {
+        return std::nullopt;
+    }
+    TESSERA_TRY(Placement placement, placement_of(record, node, context));
+    return placement;
+}
+
+Expected<std::optional<Placement>> foreign_record(const Pod& pod, const NodeSpec& node,
+                                                  DialectContext& context) {
+    const std::string* allocation = find(pod.annotations, kGpushareAllocation);
+    if (allocation == nullptr) {
+        return read_back(pod, node, context);
+    }
+    TESSERA_TRY(const auto units, read_gpushare_allocation(*allocation));
+    std::vector<GpusharePiece> pieces;
+    for (const DeviceUnits& one : units) {
+        pieces.push_back({one.gpu, one.units});
+    }
+    Placement placement;
+    TESSERA_TRY(placement.grants, gpushare_grants(pieces, node, context));
+    return placement;
+}
+
+Expected<Held> held_within(const Pod& pod, const NodeSpec& node, DialectContext& context) {
+    Held held;
+    TESSERA_TRY(const auto ours, own_record(pod, node, context));
+    if (ours) {
+        held.placement = *ours;
+        held.ours = true;
+        return held;
+    }
+    TESSERA_TRY(const PodDemand asked, pod_demand(pod, context));
+    TESSERA_TRY(const auto foreign, foreign_record(pod, node, context));
+    if (foreign) {
+        held.placement.grants = foreign->grants;
+    }
+    held.devices_unknown = asked.demand.wants_gpu() && !foreign;
+    held.placement.node = context.names.nodes.intern(node.name);
+    held.placement.cpu = asked.demand.cpu;
+    held.placement.memory = asked.demand.memory;
+    return held;
+}
+
+}  // namespace
+
+Expected<NodeSpec> take_node(const Node& node, DialectContext& context) {
+    const std::string* list = find(node.annotations, kOwnGpuList);
+    if (list == nullptr) {
+        return node_spec(node, context);
+    }
+    TESSERA_TRY(NodeSpec spec, node_spec(host_part(node), context));
+    auto inventory = read_gpu_annotation(*list, context.names);
+    if (!inventory) {
+        return tl::unexpected(
+            std::move(inventory.error()).within(fmt::format("node {}", node.name)));
+    }
+    spec.gpus = std::move(inventory->gpus);
+    spec.links = std::move(inventory->links);
+    add_cell_links(spec, context);
+    return spec;
+}
+
+Expected<PlacementMarks> placement_writes(const PlacedPod& placed, const DialectContext& context) {
+    TESSERA_TRY(PlacementMarks marks, placement_marks(placed, context));
+    TESSERA_TRY(const PlacementRecord record, record_of(placed, context.names));
+    marks.annotations[std::string(kOwnPlacement)] = write_placement_annotation(record);
+    return marks;
+}
+
+Expected<Held> read_held(const Pod& pod, const NodeSpec& node, DialectContext& context) {
+    auto held = held_within(pod, node, context);
+    if (!held && !held.error().message.starts_with(where(pod))) {
+        return tl::unexpected(std::move(held.error()).within(where(pod)));
+    }
+    return held;
+}
+
+}  // namespace tessera
