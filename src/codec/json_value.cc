@@ -108,7 +108,7 @@ class TreeReader {
                 return not_json(error);
             }
             TESSERA_TRY(JsonValue child, value(content, depth + 1));
-            result.members.emplace_back(std::move(name), std::move(child));
+            result.members.push_back({std::move(name), std::move(child)});
         }
         return result;
     }
@@ -192,8 +192,8 @@ Expected<JsonObject> JsonObject::of(const JsonValue& value, std::string where) {
 const JsonValue* JsonObject::find(std::string_view key) {
     asked_.emplace_back(key);
     const auto found = std::find_if(members_->begin(), members_->end(),
-                                    [&](const auto& member) { return member.first == key; });
-    return found == members_->end() ? nullptr : &found->second;
+                                    [&](const auto& member) { return member.key == key; });
+    return found == members_->end() ? nullptr : &found->value;
 }
 
 Expected<std::string> JsonObject::text(std::string_view key, bool required) {

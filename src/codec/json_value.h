@@ -16,14 +16,21 @@
 
 namespace tessera {
 
+struct JsonMember;
+
 struct JsonValue {
     enum class Kind : std::uint8_t { null, boolean, number, string, array, object };
 
     Kind kind = Kind::null;
     bool truth = false;
-    std::string text;                                        // string, or number as written
-    std::vector<JsonValue> items;                            // of an array
-    std::vector<std::pair<std::string, JsonValue>> members;  // of an object, in order
+    std::string text;                 // string, or number as written
+    std::vector<JsonValue> items;     // of an array
+    std::vector<JsonMember> members;  // of an object, in order
+};
+
+struct JsonMember {
+    std::string key;
+    JsonValue value;
 };
 
 Expected<JsonValue> parse_json(std::string_view text);
@@ -56,7 +63,7 @@ class JsonObject {
     JsonObject(const JsonValue& value, std::string where)
         : members_(&value.members), where_(std::move(where)) {}
 
-    const std::vector<std::pair<std::string, JsonValue>>* members_;
+    const std::vector<JsonMember>* members_;
     std::string where_;
     std::vector<std::string> asked_;
 };
