@@ -2,6 +2,7 @@
 // objects; an error's path leads back to the line.
 #include "codec/kube_yaml.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -10,7 +11,9 @@
 #include <iterator>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "base/json_writer.h"
 #include "base/text.h"
@@ -66,6 +69,41 @@ bool json_number(std::string_view text) {
 bool one_of(std::string_view text, std::initializer_list<std::string_view> words) {
     return std::find(words.begin(), words.end(), text) != words.end();
 }
+
+// yaml-cpp's LoadAll never ends on text such as a lone comma: a document begins, takes nothing, and
+// ends where it began. A first pass over the events finds that.
+class Progress : public YAML::EventHandler {
+  public:
+    void OnDocumentStart(const YAML::Mark& mark) override {
+        if (mark.pos == last_) {
+            throw YAML::ParserException(mark, "no value begins here");
+        }
+        last_ = mark.pos;
+    }
+    void OnDocumentEnd() override {}
+    void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+    void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+    void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  const std::string&) override {}
+    void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                         YAML::EmitterStyle::value) override {}
+    void OnSequenceEnd() override {}
+    void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                    YAML::EmitterStyle::value) override {}
+    void OnMapEnd() override {}
+
+    static std::vector<YAML::Node> documents(const std::string& text) {
+        std::istringstream first(text);
+        YAML::Parser parser(first);
+        Progress progress;
+        while (parser.HandleNextDocument(progress)) {
+        }
+        return YAML::LoadAll(text);
+    }
+
+  private:
+    int last_ = -1;
+};
 
 class ToJson {
   public:
@@ -239,7 +277,7 @@ Expected<KubeObjects> read_kube_yaml(std::string_view text) {
     }
     KubeObjects all;
     try {
-        for (const YAML::Node& document : YAML::LoadAll(std::string(text))) {
+        for (const YAML::Node& document : Progress::documents(std::string(text))) {
             TESSERA_CHECK(read_document(text, document, all));
         }
     } catch (const YAML::Exception& error) {

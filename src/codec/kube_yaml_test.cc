@@ -130,6 +130,12 @@ TEST(KubeYaml, AliasBombsAndLoopsAreBounded) {
     EXPECT_NE(refusal(std::string("kind: Pod\nmetadata: {name: \"\xff\xfe\"}\n")), "accepted");
 }
 
+TEST(KubeYaml, StrayPunctuationEnds) {
+    for (const char* text : {",", "\n\n,\n", "]", "}", "kind: Pod\n---\n,\n", "a: b\n]"}) {
+        EXPECT_THAT(refusal(text), HasSubstr("line ")) << text;
+    }
+}
+
 TEST(KubeYaml, EmptyTextHoldsNothing) {
     const auto all = read_kube_yaml("");
     ASSERT_TRUE(all);
