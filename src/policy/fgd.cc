@@ -145,35 +145,52 @@ class FgdScorer final : public Scorer {
     }
 
   private:
-    // F of one node for any bucket of cores; the sum over devices is made once per bucket.
+    // F of one node for any bucket of cores.
     class Evaluation {
       public:
         Evaluation(const FragmentTables& tables, const NodeState& node)
-            : tables_(tables), node_(node), bucket_now_(tables.bucket(node.free_cpu_milli)) {}
+            : tables_(tables), node_(node), bucket_now_(tables.bucket(node.free_cpu_milli)) {
+            for (std::size_t gpu = 1; gpu < node.gpu_count; ++gpu) {
+                one_kind_ = one_kind_ && node.gpus[gpu].kind == node.gpus[0].kind;
+            }
+        }
 
         KindIndex kind() const { return node_.gpus[0].kind; }
         int empties() const { return node_.empty_gpus; }
         std::int64_t now() const { return devices(bucket_now_) + multi(empties(), bucket_now_); }
+        // The sum over devices is made once per bucket; most classes share a few.
         std::int64_t devices(std::size_t bucket) const {
-            if (bucket != cached_bucket_) {
-                cached_bucket_ = bucket;
-                cached_ = 0;
-                for (std::size_t gpu = 0; gpu < node_.gpu_count; ++gpu) {
-                    cached_ += tables_.device(node_.gpus[gpu].kind, node_.gpus[gpu].value, bucket);
-                }
+            if (bucket >= kKept) {
+                return sum(bucket);
             }
-            return cached_;
+            if ((known_ >> bucket & 1) == 0) {
+                known_ |= std::uint64_t{1} << bucket;
+                sums_[bucket] = sum(bucket);
+            }
+            return sums_[bucket];
         }
+        bool one_kind() const { return one_kind_; }
         std::int64_t multi(int empties, std::size_t bucket) const {
             return node_.gpu_count == 0 ? 0 : tables_.empties(kind(), empties, bucket);
         }
 
       private:
+        static constexpr std::size_t kKept = 64;
+
+        std::int64_t sum(std::size_t bucket) const {
+            std::int64_t total = 0;
+            for (std::size_t gpu = 0; gpu < node_.gpu_count; ++gpu) {
+                total += tables_.device(node_.gpus[gpu].kind, node_.gpus[gpu].value, bucket);
+            }
+            return total;
+        }
+
         const FragmentTables& tables_;
         const NodeState& node_;
         std::size_t bucket_now_;
-        mutable std::size_t cached_bucket_ = SIZE_MAX;
-        mutable std::int64_t cached_ = 0;
+        bool one_kind_ = true;
+        mutable std::uint64_t known_ = 0;  // bit per bucket
+        mutable std::array<std::int64_t, kKept> sums_;
     };
 
     std::int64_t share_after(const Evaluation& evaluation, const GpuState& device,
@@ -215,7 +232,8 @@ class FgdScorer final : public Scorer {
         const GpuState* last = nullptr;
         for (std::size_t gpu = 0; gpu < node.gpu_count; ++gpu) {
             const GpuState& device = node.gpus[gpu];
-            if (device.idle_milli < brief.milli || !usable(device, demand_class, brief)) {
+            if (device.idle_milli < brief.milli ||
+                !usable(evaluation, device, demand_class, brief)) {
                 continue;
             }
             if (last != nullptr && last->value == device.value && last->kind == device.kind &&
@@ -229,10 +247,12 @@ class FgdScorer final : public Scorer {
         return least;
     }
 
-    bool usable(const GpuState& device, ClassIndex demand_class, const ClassBrief& brief) const {
+    // On a node of one kind the class may use any device: it would not fit there otherwise.
+    bool usable(const Evaluation& evaluation, const GpuState& device, ClassIndex demand_class,
+                const ClassBrief& brief) const {
         const DeviceKind& kind = catalog_.kinds[device.kind.slot()];
         return device.free_memory_mib >= brief.memory_on(kind.memory.value()) &&
-               may_use((*catalog_.classes)[demand_class], kind);
+               (evaluation.one_kind() || may_use((*catalog_.classes)[demand_class], kind));
     }
 
     // Several parts: the devices are chosen by the plain rule, then F is taken anew.

@@ -54,13 +54,9 @@ class TesseraScorer::Evaluation {
         // Devices of equal state serve alike; one of each is enough.
         for (std::size_t gpu = 0; gpu < node.gpu_count; ++gpu) {
             const GpuState& device = node.gpus[gpu];
-            const bool seen =
-                std::any_of(distinct_, distinct_ + count_, [&](const GpuState* other) {
-                    return other->idle_milli == device.idle_milli && other->kind == device.kind &&
-                           other->free_memory_mib == device.free_memory_mib &&
-                           other->empty() == device.empty();
-                });
-            if (!seen && (device.idle_milli > 0 || device.free_memory_mib > 0)) {
+            one_kind_ = one_kind_ && device.kind == node.gpus[0].kind;
+            const bool left = device.idle_milli > 0 || device.free_memory_mib > 0;
+            if (left && !seen(device)) {
                 distinct_[count_++] = &device;
             }
         }
@@ -137,16 +133,26 @@ class TesseraScorer::Evaluation {
         return best;
     }
 
+    // On a node of one kind the class may use any device: it would not fit there otherwise.
     bool usable(const GpuState& device, ClassIndex index, const ClassBrief& brief) const {
         const DeviceKind& kind = scorer_.catalog_.kinds[device.kind.slot()];
         return device.free_memory_mib >= brief.memory_on(kind.memory.value()) &&
-               may_use((*scorer_.catalog_.classes)[index], kind);
+               (one_kind_ || may_use((*scorer_.catalog_.classes)[index], kind));
+    }
+
+    bool seen(const GpuState& device) const {
+        return std::any_of(distinct_, distinct_ + count_, [&](const GpuState* other) {
+            return other->idle_milli == device.idle_milli && other->kind == device.kind &&
+                   other->free_memory_mib == device.free_memory_mib &&
+                   other->empty() == device.empty();
+        });
     }
 
     const TesseraScorer& scorer_;
     const Potential& potential_;
     const NodeState& node_;
     std::int64_t before_;  // node-level terms as the node is
+    bool one_kind_ = true;
     std::size_t count_ = 0;
     const GpuState* distinct_[kMaxGpusPerNode] = {};
 };
