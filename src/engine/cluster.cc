@@ -434,10 +434,10 @@ void Cluster::show_left(const Device& device, GpuState& state) const {
     state.shares = static_cast<std::uint16_t>(
         std::min<std::int32_t>(device.shares, std::numeric_limits<std::uint16_t>::max()));
     state.value = device_value(idle, memory, device.memory_size_mib);
-    state.free_slots =
-        device.slots == 0
-            ? kSlotsUnlimited
-            : static_cast<std::uint16_t>(std::max<std::int32_t>(0, device.slots - device.shares));
+    state.free_slots = full ? std::uint16_t{0}
+                       : device.slots == 0
+                           ? kSlotsUnlimited
+                           : static_cast<std::uint16_t>(device.slots - device.shares);
 }
 
 void Cluster::refresh_gpu(const Device& device, NodeState& node, GpuState& state) const {

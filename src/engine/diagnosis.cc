@@ -45,11 +45,11 @@ std::optional<RefusalCode> gpu_reason(const DeviceView& device, const DemandClas
     if (request.whole()) {
         return device.left.empty() ? std::nullopt : std::optional(RefusalCode::gpu_not_empty);
     }
-    if (device.left.free_memory_mib >= memory && device.left.idle_milli >= request.milli.value()) {
-        return std::nullopt;
-    }
     if (device.left.free_slots == 0) {
         return RefusalCode::gpu_slots_full;
+    }
+    if (device.left.free_memory_mib >= memory && device.left.idle_milli >= request.milli.value()) {
+        return std::nullopt;
     }
     return device.left.free_memory_mib < memory ? RefusalCode::gpu_memory_insufficient
                                                 : RefusalCode::gpu_compute_insufficient;
@@ -258,22 +258,11 @@ Refusal diagnose(const Cluster& cluster, const ClassTable& classes, const Demand
 
 namespace {
 
-// A device without a free slot has nothing left, as in Cluster.
-void close_full_slots(NodeState& state) {
-    for (GpuState& device : state.gpus) {
-        if (device.free_slots == 0) {
-            device.idle_milli = 0;
-            device.free_memory_mib = 0;
-        }
-    }
-}
-
 std::int64_t copies_on(NodeState state, const Catalog& catalog, const DemandClass& placed,
                        std::int64_t enough) {
     std::int64_t copies = 0;
     while (copies < enough && fits(state, placed, catalog)) {
         apply_class(state, placed, catalog);
-        close_full_slots(state);
         ++copies;
     }
     return copies;

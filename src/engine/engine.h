@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -48,6 +49,16 @@ class Engine final : private NodeObserver {
     void depart(PodIndex pod);
     // A pod that is placed already, wherever that is: taken over, never refused for want of room.
     Expected<void> adopt(PodIndex pod, ClassIndex demand_class, const Placement& placement);
+
+    // Nodes come, change and go; pods on them stay where they are. The last node added loses ties.
+    Expected<NodeIndex> add_node(NodeSpec spec) { return ledger_.add_node(std::move(spec)); }
+    Expected<void> update_node(NodeIndex node, NodeSpec spec) {
+        return ledger_.update_node(node, std::move(spec));
+    }
+    Expected<void> remove_node(NodeIndex node) { return ledger_.remove_node(node); }
+    Expected<void> set_health(NodeIndex node, GpuIndex gpu, Health health) {
+        return ledger_.set_health(node, gpu, health);
+    }
 
     std::optional<Placement> placement(PodIndex pod) const;
     // On how many nodes the class fits now.

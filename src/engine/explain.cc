@@ -71,7 +71,8 @@ class Explainer {
           class_(placer.intern(asked)),
           placed_(placer.classes()[class_]),
           catalog_(cluster_.catalog(placer.classes())),
-          draws_(placer.draws()) {}
+          draws_(placer.draws()),
+          draw_(draws_.next()) {}
 
     Decision decide() {
         Decision decision;
@@ -124,7 +125,7 @@ class Explainer {
     }
 
   private:
-    // As Placer::choose(): by the order of keys, or any one by a draw; then a draw for the devices.
+    // As Placer::choose(): by the order of keys, or any one by a draw.
     void choose(std::vector<Ranked> ranking, Decision& decision) {
         std::size_t chosen = 0;
         if (placer_.scorer().selection() == Selection::uniform) {
@@ -144,7 +145,7 @@ class Explainer {
         for (std::size_t i = 0; i < shown; ++i) {
             decision.candidates.push_back(candidate(ranking[i]));
         }
-        decision.draw = placed_.wants_gpu() ? draws_.next() : 0;
+        decision.draw = placed_.wants_gpu() ? draw_ : 0;
         decision.placement =
             placer_.choose_on(cluster_, ranking.front().node, class_, decision.draw);
         if (decision.placement) {
@@ -156,7 +157,7 @@ class Explainer {
         if (!wants_spare(placed_)) {
             return true;
         }
-        const auto placement = placer_.choose_on(cluster_, node, class_, 0);
+        const auto placement = placer_.choose_on(cluster_, node, class_, draw_);
         return placement && cluster_.fits(*placement);
     }
 
@@ -176,6 +177,7 @@ class Explainer {
     DemandClass placed_;
     Catalog catalog_;
     Rng draws_;
+    std::uint64_t draw_;  // of this decision, as the placer's
 };
 
 }  // namespace

@@ -122,7 +122,7 @@ void Feasibility::evaluate(const NodeState& node, std::uint64_t* out) const {
         return;
     }
     add_devices(node, out);
-    if (node.empty_gpus >= 2 && !multi_.empty()) {
+    if (node.gpu_count >= 2 && !multi_.empty()) {
         add_multi(node, out);
     }
     if (!coupled_.empty()) {
@@ -138,11 +138,14 @@ void Feasibility::evaluate(const NodeState& node, std::uint64_t* out) const {
 void Feasibility::add_devices(const NodeState& node, std::uint64_t* out) const {
     for (std::size_t gpu = 0; gpu < node.gpu_count; ++gpu) {
         const GpuState& device = node.gpus[gpu];
+        if (device.free_slots == 0) {
+            continue;
+        }
         if (gpu > 0) {
             const GpuState& before = node.gpus[gpu - 1];
             if (before.idle_milli == device.idle_milli && before.kind == device.kind &&
                 before.free_memory_mib == device.free_memory_mib &&
-                before.empty() == device.empty()) {
+                before.empty() == device.empty() && before.free_slots > 0) {
                 continue;
             }
         }
@@ -167,6 +170,9 @@ void Feasibility::add_multi(const NodeState& node, std::uint64_t* out) const {
             alike = alike && (!first.valid() || first == node.gpus[gpu].kind);
             first = node.gpus[gpu].kind;
         }
+    }
+    if (empties < 2) {
+        return;
     }
     if (alike) {
         const std::uint64_t* count = by_empties_.data() + empties * words_;

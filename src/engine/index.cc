@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/assert.h"
+#include "policy/assignment.h"
 
 namespace tessera {
 
@@ -30,7 +31,7 @@ void Index::reset(std::shared_ptr<const Scorer> scorer, std::span<const ClassInd
 
 Catalog Index::catalog() const { return cluster_.catalog(classes_); }
 
-void Index::set_column(std::size_t column, ClassIndex demand_class) {
+void Index::set_column(std::size_t column, ClassIndex demand_class, std::size_t nodes) {
     if (columns_[column].valid()) {
         column_of_[columns_[column].slot()] = -1;
         forest_.clear_column(column);
@@ -46,7 +47,7 @@ void Index::set_column(std::size_t column, ClassIndex demand_class) {
     const std::size_t words = feasibility_.words();
     const std::uint64_t bit = std::uint64_t{1} << (column % 64);
     const ClassIndex only[] = {demand_class};
-    for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+    for (std::uint32_t n = 0; n < nodes; ++n) {
         const NodeState& state = cluster_.node(NodeIndex(n));
         feasibility_.evaluate(state, fit_.data());
         std::uint64_t& kept = sets_[n * words + column / 64];
@@ -108,8 +109,8 @@ void Index::fit_bit(std::size_t column, std::size_t node, bool fit) {
     counts_[column] += fit ? 1 : -1;
 }
 
-void Index::refresh_all() {
-    for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+void Index::refresh_first(std::size_t nodes) {
+    for (std::uint32_t n = 0; n < nodes; ++n) {
         refresh(NodeIndex(n));
     }
 }
@@ -143,17 +144,26 @@ bool Index::fits(std::size_t column, NodeIndex node) const {
 
 std::int64_t Index::hosts(ClassIndex demand_class) const {
     const int column = column_of(demand_class);
-    return column < 0 ? 0 : counts_[static_cast<std::size_t>(column)];
+    if (column >= 0) {
+        return counts_[static_cast<std::size_t>(column)];
+    }
+    std::int64_t count = 0;
+    each_host(demand_class, [&](NodeIndex) { ++count; });
+    return count;
 }
 
-bool Index::consistent() const {
+bool Index::fits_plainly(ClassIndex demand_class, NodeIndex node) const {
+    return tessera::fits(cluster_.node(node), classes_[demand_class], catalog());
+}
+
+bool Index::consistent(std::size_t nodes) const {
     std::vector<std::uint64_t> fit(feasibility_.words());
     std::vector<std::int64_t> counts(columns_.size(), 0);
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
         feasibility_.evaluate(cluster_.node(NodeIndex(n)), fit.data());
         for (std::size_t column = 0; column < columns_.size(); ++column) {
             Key fresh = 0;
-            const bool now = ((fit[column / 64] >> (column % 64)) & 1) != 0;
+            const bool now = n < nodes && ((fit[column / 64] >> (column % 64)) & 1) != 0;
             if (now) {
                 const ClassIndex only[] = {columns_[column]};
                 scorer_->score(cluster_.node(NodeIndex(n)), only, std::span(&fresh, 1));

@@ -142,9 +142,10 @@ class Model {
         state.idle_milli = static_cast<std::int16_t>(idle);
         state.free_memory_mib = static_cast<std::int32_t>(memory);
         state.shares = static_cast<std::uint16_t>(used.shares);
-        if (spec.slots > 0) {
-            state.free_slots = static_cast<std::uint16_t>(
-                used.shares >= spec.slots ? 0 : spec.slots - used.shares);
+        if (full) {
+            state.free_slots = 0;
+        } else if (spec.slots > 0) {
+            state.free_slots = static_cast<std::uint16_t>(spec.slots - used.shares);
         }
         state.value = device_value(state.idle_milli, memory, spec.memory.value());
         return state;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/assert.h"
 #include "policy/assignment.h"
 
 namespace tessera {
 namespace {
 
 constexpr std::size_t kFirstColumns = 64;
+constexpr std::size_t kMostColumns = 16'384;  // what the index counts in
 
 // Amounts in a driver's own units are no part of a node's packed state: such classes are rare, and
 // served by a scan that asks the cluster itself.
@@ -62,19 +62,22 @@ class ScanCensus final : public Census {
 
 Placer::Placer(const Cluster& cluster, std::unique_ptr<Policy> policy, Options options)
     : cluster_(cluster), policy_(std::move(policy)), options_(options), rng_(options.seed) {
+    options_.max_columns = std::min(options_.max_columns, kMostColumns);
     nodes_replaced();
 }
 
 void Placer::nodes_replaced() {
-    const bool first = index_ == nullptr;
-    std::vector<ClassIndex> columns(kFirstColumns);
-    if (!first) {
+    known_ = extent();
+    std::vector<ClassIndex> columns(std::min(kFirstColumns, options_.max_columns));
+    if (index_ != nullptr) {
         columns.assign(index_->columns().begin(), index_->columns().end());
     }
     index_ = std::make_unique<Index>(cluster_, classes_);
-    next_.reset();
+    next_.reset();  // the policy's new scorer is of the coming epoch already
     index_->reset(policy_->scorer(catalog()), columns);
-    index_->refresh_all();
+    if (!options_.full_scan) {
+        index_->refresh_all();
+    }
     ++sequence_;
     ++epoch_;
 }
@@ -85,12 +88,13 @@ ClassIndex Placer::intern(const Demand& demand, std::size_t alternative) {
 
 ClassIndex Placer::intern(const DemandClass& demand_class) {
     const ClassIndex index = classes_.intern(policy_->adapt(demand_class));
-    last_seen_.resize(classes_.size(), 0);
+    sightings_.resize(classes_.size());
     return index;
 }
 
 void Placer::arrived(ClassIndex demand_class) {
-    last_seen_[demand_class.slot()] = ++seen_;
+    Sightings& sightings = sightings_[demand_class.slot()];
+    sightings.before = std::exchange(sightings.last, ++seen_);
     policy_->arrived(demand_class);
     if (next_ != nullptr) {
         build_slice();
@@ -124,11 +128,7 @@ void Placer::adopt(PolicyUpdate update) {
     }
     std::vector<bool> stale(cluster_.size(), false);
     for (ClassIndex host_class : update.hosts_of) {
-        const int column = index_->column_of(host_class);
-        if (column >= 0) {
-            index_->each_fit(static_cast<std::size_t>(column),
-                             [&](NodeIndex node) { stale[node.slot()] = true; });
-        }
+        index_->each_host(host_class, [&](NodeIndex node) { stale[node.slot()] = true; });
     }
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
         if (stale[n]) {
@@ -164,6 +164,10 @@ void Placer::build_slice() {
 }
 
 void Placer::node_changed(NodeIndex node) {
+    if (known_ != extent()) {
+        nodes_replaced();
+        return;
+    }
     ++sequence_;
     if (options_.full_scan) {
         return;
@@ -179,62 +183,72 @@ int Placer::column_for(ClassIndex demand_class) {
     if (column >= 0 || options_.full_scan || wants_spare(classes_[demand_class])) {
         return column;
     }
-    const int free = free_column();
+    const int free = free_column(demand_class);
     if (free < 0) {
         return -1;
     }
-    index_->set_column(static_cast<std::size_t>(free), demand_class);
+    index_->set_column(static_cast<std::size_t>(free), demand_class, cluster_.size());
     if (next_ != nullptr) {
-        // The coming index takes the new column too; simplest is to start it again.
-        const std::shared_ptr<const Scorer> scorer = next_->shared_scorer();
-        next_->reset(scorer, index_->columns());
-        built_ = 0;
+        next_->set_column(static_cast<std::size_t>(free), demand_class, built_);
     }
     return free;
 }
 
 // A column nobody uses, a new one while there may be more, or that of the class that has not been
-// seen for longest.
-int Placer::free_column() {
+// seen for longest. The last is taken only from a class that is rarer than the newcomer, which must
+// have been seen twice since: classes in turn would else cost a column each, every time.
+int Placer::free_column(ClassIndex demand_class) {
     std::span<const ClassIndex> columns = index_->columns();
     std::size_t oldest = 0;
     for (std::size_t column = 0; column < columns.size(); ++column) {
         if (!columns[column].valid()) {
             return static_cast<int>(column);
         }
-        if (last_seen_[columns[column].slot()] < last_seen_[columns[oldest].slot()]) {
+        if (sightings_[columns[column].slot()].last < sightings_[columns[oldest].slot()].last) {
             oldest = column;
         }
     }
-    if (columns.size() >= options_.max_columns) {
-        return static_cast<int>(oldest);
+    const std::size_t count = columns.size();
+    if (count < options_.max_columns) {
+        add_columns(std::min(options_.max_columns, count * 2) - count);
+        return static_cast<int>(count);
     }
-    std::vector<ClassIndex> more(columns.begin(), columns.end());
-    more.resize(std::min(options_.max_columns, columns.size() * 2));
-    const std::size_t first_new = columns.size();
-    const std::shared_ptr<const Scorer> scorer = index_->shared_scorer();
-    index_->reset(scorer, more);
+    const bool rarer = count > 0 && sightings_[columns[oldest].slot()].last <
+                                        sightings_[demand_class.slot()].before;
+    return rarer ? static_cast<int>(oldest) : -1;
+}
+
+void Placer::add_columns(std::size_t count) {
+    std::vector<ClassIndex> more(index_->columns().begin(), index_->columns().end());
+    more.resize(more.size() + count);
+    index_->reset(std::shared_ptr(index_->shared_scorer()), more);
     index_->refresh_all();
-    return static_cast<int>(first_new);
+    if (next_ != nullptr) {
+        next_->reset(std::shared_ptr(next_->shared_scorer()), more);
+        next_->refresh_first(built_);
+    }
 }
 
 std::optional<Placement> Placer::choose(ClassIndex demand_class) {
-    const NodeIndex node = pick(demand_class, column_for(demand_class));
-    if (!node.valid()) {
-        return std::nullopt;
-    }
-    return choose_on(node, demand_class);
+    const std::uint64_t draw = rng_.next();
+    const NodeIndex node = pick(demand_class, column_for(demand_class), draw);
+    return node.valid() ? place_on(node, demand_class, draw) : std::nullopt;
 }
 
 std::optional<Placement> Placer::choose_by_scan(ClassIndex demand_class) {
-    const NodeIndex node = scan(demand_class);
-    return node.valid() ? choose_on(node, demand_class) : std::nullopt;
+    const std::uint64_t draw = rng_.next();
+    const NodeIndex node = scan(demand_class, draw);
+    return node.valid() ? place_on(node, demand_class, draw) : std::nullopt;
 }
 
-NodeIndex Placer::pick(ClassIndex demand_class, int column) {
+std::optional<Placement> Placer::choose_on(NodeIndex node, ClassIndex demand_class) {
+    return place_on(node, demand_class, rng_.next());
+}
+
+NodeIndex Placer::pick(ClassIndex demand_class, int column, std::uint64_t draw) {
     if (column < 0) {
         ++counters_.scans;
-        return scan(demand_class);
+        return scan(demand_class, draw);
     }
     const auto at = static_cast<std::size_t>(column);
     if (index_->scorer().selection() == Selection::best) {
@@ -248,7 +262,7 @@ NodeIndex Placer::pick(ClassIndex demand_class, int column) {
 }
 
 // Every node, by the plain rule. Serves classes without a column, and is what the index must equal.
-NodeIndex Placer::scan(ClassIndex demand_class) {
+NodeIndex Placer::scan(ClassIndex demand_class, std::uint64_t draw) {
     const DemandClass& wanted = classes_[demand_class];
     const Catalog known = catalog();
     const bool spare = wants_spare(wanted);
@@ -258,7 +272,8 @@ NodeIndex Placer::scan(ClassIndex demand_class) {
     std::pair<Key, Tie> best_rank{};
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
         const NodeState& state = cluster_.node(NodeIndex(n));
-        if (!fits(state, wanted, known) || (spare && !grantable(NodeIndex(n), demand_class))) {
+        if (!fits(state, wanted, known) ||
+            (spare && !grantable(NodeIndex(n), demand_class, draw))) {
             continue;
         }
         if (index_->scorer().selection() == Selection::uniform) {
@@ -279,17 +294,18 @@ NodeIndex Placer::scan(ClassIndex demand_class) {
     return best;
 }
 
-bool Placer::grantable(NodeIndex node, ClassIndex demand_class) {
-    const std::optional<Placement> placement = choose_on(node, demand_class);
+bool Placer::grantable(NodeIndex node, ClassIndex demand_class, std::uint64_t draw) {
+    const std::optional<Placement> placement = place_on(node, demand_class, draw);
     return placement && cluster_.fits(*placement);
 }
 
-std::optional<Placement> Placer::choose_on(NodeIndex node, ClassIndex demand_class) {
+std::optional<Placement> Placer::place_on(NodeIndex node, ClassIndex demand_class,
+                                          std::uint64_t draw) {
     const DemandClass& wanted = classes_[demand_class];
     devices_.clear();
     if (wanted.wants_gpu()) {
-        index_->scorer().choose(cluster_.node(node), demand_class, cluster_.spec(node).links,
-                                rng_.next(), devices_);
+        index_->scorer().choose(cluster_.node(node), demand_class, cluster_.spec(node).links, draw,
+                                devices_);
         if (devices_.size() != wanted.gpus) {
             return std::nullopt;
         }
@@ -312,8 +328,12 @@ std::optional<Placement> Placer::choose_on(const Cluster& cluster, NodeIndex nod
 }
 
 std::int64_t Placer::fitting_nodes(ClassIndex demand_class) {
-    const int column = column_for(demand_class);
-    return column < 0 ? 0 : index_->fit_count(static_cast<std::size_t>(column));
+    column_for(demand_class);
+    return index_->hosts(demand_class);
+}
+
+bool Placer::consistent() const {
+    return index_->consistent(cluster_.size()) && (next_ == nullptr || next_->consistent(built_));
 }
 
 std::size_t Placer::memory_bytes() const {

@@ -62,14 +62,15 @@ class Placer {
     std::optional<Placement> choose_on(const Cluster& cluster, NodeIndex node,
                                        ClassIndex demand_class, std::uint64_t draw) const;
 
-    // Something on the node changed: what is left, its health, its capacity.
+    // Something on the node changed: what is left, its health, its capacity. A new node, or a
+    // kind of device or node that was not there before, makes a new index: the policy's tables
+    // know nothing of it.
     void node_changed(NodeIndex node);
-    // Nodes were added, or a node's devices were replaced.
-    void nodes_replaced();
 
     const Scorer& scorer() const { return index_->scorer(); }
     std::int64_t fitting_nodes(ClassIndex demand_class);
-    bool consistent() const { return index_->consistent(); }
+    // The index, and as much as there is of the coming one, equal a fresh evaluation.
+    bool consistent() const;
     std::size_t memory_bytes() const;
 
     struct Counters {
@@ -81,11 +82,30 @@ class Placer {
     const Counters& counters() const { return counters_; }
 
   private:
+    struct Sightings {  // arrival counts, 0 = never
+        std::uint64_t last = 0;
+        std::uint64_t before = 0;
+    };
+    struct Extent {
+        std::size_t nodes = 0;
+        std::size_t kinds = 0;
+        std::size_t shapes = 0;
+
+        friend bool operator==(const Extent&, const Extent&) = default;
+    };
+
     int column_for(ClassIndex demand_class);
-    int free_column();
-    NodeIndex pick(ClassIndex demand_class, int column);
-    NodeIndex scan(ClassIndex demand_class);
-    bool grantable(NodeIndex node, ClassIndex demand_class);
+    int free_column(ClassIndex demand_class);
+    void add_columns(std::size_t count);
+    NodeIndex pick(ClassIndex demand_class, int column, std::uint64_t draw);
+    NodeIndex scan(ClassIndex demand_class, std::uint64_t draw);
+    // `draw` decides what the policy leaves to chance; one per decision.
+    std::optional<Placement> place_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
+    bool grantable(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
+    void nodes_replaced();
+    Extent extent() const {
+        return {cluster_.size(), cluster_.kind_count(), cluster_.shape_count()};
+    }
     void adopt(PolicyUpdate update);
     void build_slice();
     void rebuild_now(std::shared_ptr<const Scorer> scorer);
@@ -95,8 +115,9 @@ class Placer {
     std::unique_ptr<Policy> policy_;
     Options options_;
     ClassTable classes_;
-    std::vector<std::uint32_t> last_seen_;  // by class: arrival count, 0 = never
-    std::uint32_t seen_ = 0;
+    std::vector<Sightings> sightings_;  // by class
+    std::uint64_t seen_ = 0;
+    Extent known_;  // what the index was made for
     Rng rng_;
     std::unique_ptr<Index> index_;
     std::unique_ptr<Index> next_;  // of the coming epoch, nodes [0, built_) are in it

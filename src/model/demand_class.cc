@@ -49,7 +49,9 @@ ClassBrief brief_of(const DemandClass& c) {
             .gpu_memory_ppm = c.gpu_memory_ppm,
             .milli = c.milli.value(),
             .gpus = c.gpus,
-            .footprint = c.footprint};
+            .footprint = c.footprint,
+            .tolerates_no_new = c.tolerates_no_new,
+            .admin_access = c.admin_access};
 }
 
 }  // namespace
@@ -67,6 +69,7 @@ DemandClass demand_class(const Demand& demand, std::size_t alternative) {
     }
     result.models = demand.models;
     result.requests = demand.alternatives.at(alternative).requests;
+    std::erase_if(result.requests, [](const GpuRequest& request) { return request.gpus == 0; });
     const bool alone = demand.isolation == Isolation::exclusive;
     for (GpuRequest& request : result.requests) {
         // Names tell containers apart, not classes; the placement takes them from the demand.
@@ -86,7 +89,9 @@ DemandClass with_requests(DemandClass demand_class) {
     demand_class.gpu_memory = MemoryMib(0);
     demand_class.gpu_memory_ppm = 0;
     for (const GpuRequest& request : demand_class.requests) {
-        demand_class.gpus = static_cast<std::uint16_t>(demand_class.gpus + request.gpus);
+        // More devices than any node has are as good as another; they must not wrap to few.
+        demand_class.gpus = static_cast<std::uint16_t>(
+            std::min<std::uint32_t>(0xffffU, std::uint32_t{demand_class.gpus} + request.gpus));
         demand_class.gpu_milli_total += std::int64_t{request.gpus} * request.milli.value();
         demand_class.milli = std::max(demand_class.milli, request.milli);
         demand_class.gpu_memory = std::max(demand_class.gpu_memory, request.memory);

@@ -66,6 +66,8 @@ struct ClassBrief {
     std::int32_t milli = 0;
     std::uint16_t gpus = 0;
     Footprint footprint = Footprint::no_gpu;
+    bool tolerates_no_new = false;
+    bool admin_access = false;
 
     std::int64_t memory_on(std::int64_t total_mib) const {
         return gpu_memory_ppm == 0 ? gpu_memory_mib : total_mib * gpu_memory_ppm / kWholeMemoryPpm;

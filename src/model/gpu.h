@@ -65,6 +65,8 @@ struct GpuState {
     KindIndex kind;
     std::uint8_t numa = 0;         // groups that a set may have to share or to avoid
     std::uint8_t link_domain = 0;  // devices reachable over NVLink have the same
+    // Further shares that it may hold; 0 also when it is one owner's alone. A share may ask for so
+    // little (a millionth of the memory) that only this says no.
     std::uint16_t free_slots = kSlotsUnlimited;
 
     bool empty() const { return shares == 0; }

@@ -37,8 +37,12 @@ GpuGroups groups_of(const NodeState& node, AttributeIndex attribute) {
     GpuGroups groups;
     groups.fill(kNoGroup);
     for (std::size_t gpu = 0; gpu < node.gpu_count; ++gpu) {
-        groups[gpu] =
-            attribute == kAttributeNuma ? node.gpus[gpu].numa : node.gpus[gpu].link_domain;
+        // Nothing is known of other attributes, and what is not known is not shared.
+        if (attribute == kAttributeNuma) {
+            groups[gpu] = node.gpus[gpu].numa;
+        } else if (attribute == kAttributeLink) {
+            groups[gpu] = node.gpus[gpu].link_domain;
+        }
     }
     return groups;
 }
@@ -114,19 +118,29 @@ void apply_devices(NodeState& node, const DemandClass& demand_class, const Catal
     for (const GpuRequest& request : demand_class.requests) {
         for (int i = 0; i < request.gpus && next < devices.size(); ++i, ++next) {
             GpuState& device = node.gpus[devices[next].slot()];
-            const MemoryMib total = catalog.kinds[device.kind.slot()].memory;
+            const DeviceKind& kind = catalog.kinds[device.kind.slot()];
             const std::int16_t before = device.value;
-            node.empty_gpus = static_cast<std::uint8_t>(node.empty_gpus - (device.empty() ? 1 : 0));
+            const bool opened = device.empty();
             ++device.shares;
             if (device.free_slots != kSlotsUnlimited && device.free_slots > 0) {
                 --device.free_slots;
             }
             device.idle_milli =
                 static_cast<std::int16_t>(device.idle_milli - request.milli.value());
-            device.free_memory_mib = static_cast<std::int32_t>(device.free_memory_mib -
-                                                               memory_held(request, total).value());
-            device.value = device_value(device.idle_milli, device.free_memory_mib, total.value());
-            node.idle_value += device.value - before;
+            device.free_memory_mib = static_cast<std::int32_t>(
+                device.free_memory_mib - memory_held(request, kind.memory).value());
+            if (request.whole() || device.free_slots == 0) {
+                device.free_slots = 0;  // alone, or the last slot: nothing is left for others
+                device.idle_milli = 0;
+                device.free_memory_mib = 0;
+            }
+            device.value =
+                device_value(device.idle_milli, device.free_memory_mib, kind.memory.value());
+            // The node's sums count healthy devices only.
+            if (kind.health == Health::ok) {
+                node.idle_value += device.value - before;
+                node.empty_gpus = static_cast<std::uint8_t>(node.empty_gpus - (opened ? 1 : 0));
+            }
         }
     }
     ++node.gpu_pods;

@@ -37,8 +37,13 @@ std::int64_t value_left(const CardView& card) {
     return device_value(card.milli_free, card.memory_free_mib, card.memory_total_mib);
 }
 
-// Whole-card containers, small needs first, each to the smallest empty card that suffices: any
-// other choice leaves a smaller card to the rest.
+bool smaller(const CardView& a, const CardView& b) {
+    return a.memory_free_mib != b.memory_free_mib ? a.memory_free_mib < b.memory_free_mib
+                                                  : a.slots_free < b.slots_free;
+}
+
+// Whole-card containers, small needs first, each to the smallest empty card that suffices (of equal
+// ones that with the fewest slots): any other choice leaves a smaller card to the rest.
 bool take_whole_cards(std::span<const ContainerNeed> needs, std::vector<CardView>& cards,
                       CardAssignment& result) {
     std::vector<std::size_t> order;
@@ -54,7 +59,7 @@ bool take_whole_cards(std::span<const ContainerNeed> needs, std::vector<CardView
             const CardView& view = cards[slot(card)];
             const bool good = view.usable && view.empty && view.milli_free >= view.milli_total &&
                               view.memory_free_mib >= needs[i].memory_mib;
-            if (good && (best < 0 || view.memory_free_mib < cards[slot(best)].memory_free_mib)) {
+            if (good && (best < 0 || smaller(view, cards[slot(best)]))) {
                 best = card;
             }
         }
@@ -251,7 +256,7 @@ class ShareSearch {
             }
             sums[set].milli = twice ? -1 : sums[rest].milli + shares_[slot(first)].milli;
             sums[set].memory_mib = sums[rest].memory_mib + shares_[slot(first)].memory_mib;
-            sums[set].slots = sums[rest].slots + 1;
+            sums[set].slots = std::popcount(set);
         }
         return sums;
     }
@@ -280,8 +285,9 @@ std::optional<CardAssignment> assign_cards(std::span<const ContainerNeed> needs,
             return std::nullopt;
         }
         if (!needs[i].whole) {
-            shares.insert(shares.end(), slot(std::max(0, needs[i].cards)),
-                          Share{i, needs[i].milli, needs[i].memory_mib});
+            shares.insert(
+                shares.end(), slot(std::max(0, needs[i].cards)),
+                Share{.container = i, .milli = needs[i].milli, .memory_mib = needs[i].memory_mib});
         }
     }
     if (!take_whole_cards(needs, left, result)) {
@@ -306,7 +312,7 @@ std::vector<CardView> cards_after(std::span<const CardView> cards,
             CardView& card = result[slot(std::countr_zero(rest))];
             card.milli_free = needs[i].whole ? 0 : card.milli_free - needs[i].milli;
             card.memory_free_mib = needs[i].whole ? 0 : card.memory_free_mib - needs[i].memory_mib;
-            card.slots_free -= needs[i].whole ? 0 : 1;
+            card.slots_free = needs[i].whole ? 0 : card.slots_free - 1;
             card.empty = false;
         }
     }

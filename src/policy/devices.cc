@@ -20,7 +20,7 @@ DeviceMask fitting_devices(const NodeState& node, const DemandClass& demand_clas
         const DeviceKind& kind = catalog.kinds[device.kind.slot()];
         const bool room =
             alone ? device.empty()
-                  : device.idle_milli >= demand_class.milli.value() &&
+                  : device.free_slots > 0 && device.idle_milli >= demand_class.milli.value() &&
                         device.free_memory_mib >= demand_class.memory_on(kind.memory).value();
         if (room && may_use(demand_class, kind)) {
             mask |= DeviceMask{1} << gpu;

@@ -15,6 +15,21 @@ using DeviceMask = std::uint32_t;  // bit i = device i
 // Whether the class may use devices of this kind at all: model, health, allocator.
 bool may_use(const DemandClass& demand_class, const DeviceKind& kind);
 
+// Whether one part of the class finds room on the device (model and health apart).
+inline bool room_for_part(const GpuState& device, const ClassBrief& brief, std::int64_t total_mib) {
+    return device.free_slots > 0 && device.idle_milli >= brief.milli &&
+           device.free_memory_mib >= brief.memory_on(total_mib);
+}
+
+// The device's value when one more part is there. The last slot takes what is left with it.
+inline int value_with_part(const GpuState& device, const ClassBrief& brief,
+                           std::int64_t total_mib) {
+    return device.free_slots == 1
+               ? 0
+               : device_value(device.idle_milli - brief.milli,
+                              device.free_memory_mib - brief.memory_on(total_mib), total_mib);
+}
+
 // Devices on which one part of a (non-compound) class fits now.
 DeviceMask fitting_devices(const NodeState& node, const DemandClass& demand_class,
                            const Catalog& catalog);

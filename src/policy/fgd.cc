@@ -52,6 +52,9 @@ class FragmentTables {
     }
     // floor(100 sigmoid(gain / 1000)), gain in units of W x milli.
     int score(std::int64_t gain) const {
+        if (total_ == 0) {
+            return 50;  // nothing seen, nothing fragments
+        }
         return static_cast<int>(std::upper_bound(thresholds_.begin(), thresholds_.end(), gain) -
                                 thresholds_.begin());
     }
@@ -98,7 +101,15 @@ class FragmentTables {
 class FgdScorer final : public Scorer {
   public:
     FgdScorer(const std::vector<TypicalClass>& mix, const Catalog& catalog)
-        : tables_(mix, catalog), catalog_(catalog) {}
+        : tables_(mix, catalog), catalog_(catalog) {
+        for (const NodeShape& shape : catalog.shapes) {
+            uniform_.push_back(
+                std::all_of(shape.kinds.begin(), shape.kinds.end(), [&](KindIndex kind) {
+                    return catalog.kinds[kind.slot()].model ==
+                           catalog.kinds[shape.kinds.front().slot()].model;
+                }));
+        }
+    }
 
     void score(const NodeState& node, std::span<const ClassIndex> classes,
                std::span<Key> keys) const override {
@@ -195,12 +206,17 @@ class FgdScorer final : public Scorer {
 
     std::int64_t share_after(const Evaluation& evaluation, const GpuState& device,
                              const ClassBrief& brief, std::size_t bucket) const {
-        const std::int64_t total = catalog_.kinds[device.kind.slot()].memory.value();
-        const int value = device_value(device.idle_milli - brief.milli,
-                                       device.free_memory_mib - brief.memory_on(total), total);
+        const DeviceKind& kind = catalog_.kinds[device.kind.slot()];
+        const int value = value_with_part(device, brief, kind.memory.value());
+        const bool opens = device.empty() && kind.health == Health::ok;
         return evaluation.devices(bucket) - tables_.device(device.kind, device.value, bucket) +
                tables_.device(device.kind, value, bucket) +
-               evaluation.multi(evaluation.empties() - (device.empty() ? 1 : 0), bucket);
+               evaluation.multi(evaluation.empties() - (opens ? 1 : 0), bucket);
+    }
+
+    // F when only cores were taken.
+    std::int64_t unmoved(const Evaluation& evaluation, std::size_t bucket) const {
+        return evaluation.devices(bucket) + evaluation.multi(evaluation.empties(), bucket);
     }
 
     // F after the placement on the best device of the node.
@@ -208,12 +224,18 @@ class FgdScorer final : public Scorer {
                              ClassIndex demand_class) const {
         const ClassBrief& brief = catalog_.classes->brief(demand_class);
         const std::size_t bucket = tables_.bucket(node.free_cpu_milli - brief.cpu_milli);
+        if (brief.admin_access) {
+            return unmoved(evaluation, bucket);
+        }
         switch (brief.footprint) {
             case Footprint::no_gpu:
-                return evaluation.devices(bucket) + evaluation.multi(evaluation.empties(), bucket);
+                return unmoved(evaluation, bucket);
             case Footprint::share:
                 return least_share(evaluation, node, demand_class, bucket);
             case Footprint::whole:
+                if (brief.tolerates_no_new || !uniform_[node.shape.slot()]) {
+                    break;
+                }
                 return evaluation.devices(bucket) +
                        brief.gpus * (tables_.device(evaluation.kind(), 0, bucket) -
                                      tables_.device(evaluation.kind(), 1000, bucket)) +
@@ -232,13 +254,13 @@ class FgdScorer final : public Scorer {
         const GpuState* last = nullptr;
         for (std::size_t gpu = 0; gpu < node.gpu_count; ++gpu) {
             const GpuState& device = node.gpus[gpu];
-            if (device.idle_milli < brief.milli ||
-                !usable(evaluation, device, demand_class, brief)) {
+            if (!usable(evaluation, device, demand_class, brief)) {
                 continue;
             }
-            if (last != nullptr && last->value == device.value && last->kind == device.kind &&
-                last->empty() == device.empty() &&
-                last->free_memory_mib == device.free_memory_mib) {
+            if (last != nullptr && last->idle_milli == device.idle_milli &&
+                last->kind == device.kind && last->empty() == device.empty() &&
+                last->free_memory_mib == device.free_memory_mib &&
+                (last->free_slots == 1) == (device.free_slots == 1)) {
                 continue;
             }
             last = &device;
@@ -251,7 +273,7 @@ class FgdScorer final : public Scorer {
     bool usable(const Evaluation& evaluation, const GpuState& device, ClassIndex demand_class,
                 const ClassBrief& brief) const {
         const DeviceKind& kind = catalog_.kinds[device.kind.slot()];
-        return device.free_memory_mib >= brief.memory_on(kind.memory.value()) &&
+        return room_for_part(device, brief, kind.memory.value()) &&
                (evaluation.one_kind() || may_use((*catalog_.classes)[demand_class], kind));
     }
 
@@ -266,6 +288,7 @@ class FgdScorer final : public Scorer {
 
     FragmentTables tables_;
     Catalog catalog_;
+    std::vector<bool> uniform_;  // by shape: all devices of one model
 };
 
 }  // namespace

@@ -13,7 +13,11 @@ constexpr std::int64_t kKeyOffset = std::int64_t{1} << 31;
 
 Extent largest_node(const Catalog& catalog) {
     Extent extent;
-    for (const NodeShape& shape : catalog.shapes) {
+    for (std::size_t i = 0; i < catalog.shapes.size(); ++i) {
+        if (catalog.nodes_of_shape[i] == 0) {
+            continue;  // such nodes are gone
+        }
+        const NodeShape& shape = catalog.shapes[i];
         extent.cpu_milli = std::max(extent.cpu_milli, static_cast<double>(shape.cpu.value()));
         extent.memory_mib = std::max(extent.memory_mib, static_cast<double>(shape.memory.value()));
         extent.gpu_milli =
@@ -85,14 +89,13 @@ std::shared_ptr<const Scorer> RulePolicy::scorer(const Catalog& catalog) {
 
 DemandClass RulePolicy::adapt(DemandClass demand_class) const {
     demand_class = Policy::adapt(std::move(demand_class));
-    if (!rules_->whole_devices || demand_class.footprint != Footprint::share) {
+    if (!rules_->whole_devices || !demand_class.wants_gpu()) {
         return demand_class;
     }
-    demand_class.footprint = Footprint::whole;
-    demand_class.milli = kWholeGpu;
-    demand_class.requests.front().milli = kWholeGpu;
-    demand_class.gpu_milli_total = kWholeGpu.value();
-    return demand_class;
+    for (GpuRequest& request : demand_class.requests) {
+        request.milli = kWholeGpu;
+    }
+    return with_requests(std::move(demand_class));
 }
 
 }  // namespace tessera

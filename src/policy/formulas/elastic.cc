@@ -61,11 +61,12 @@ class Combinations {
             CardView& card = cards_[c];
             const bool fits = card.usable && (taken_ >> c & 1) == 0 &&
                               card.milli_free >= need.milli &&
-                              card.memory_free_mib >= need.memory_mib;
+                              card.memory_free_mib >= need.memory_mib && card.slots_free > 0;
             if (fits) {
                 const CardView before = card;
                 card.milli_free -= need.milli;
                 card.memory_free_mib -= need.memory_mib;
+                --card.slots_free;
                 now_[at] = DeviceMask{1} << c;
                 walk(at + 1);
                 card = before;

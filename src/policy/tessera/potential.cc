@@ -1,6 +1,8 @@
 #include "policy/tessera/potential.h"
 
 #include <cmath>
+#include <map>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -64,7 +66,9 @@ std::int64_t StrandingTerm::value(std::int32_t idle, std::int64_t cpu_milli) con
     const auto at =
         static_cast<std::size_t>(std::min<std::int32_t>(idle / kIdleStep, kIdleEntries - 1));
     // GPUs beyond what the cores serve, in milli; x = that in units of s, 16 bits of fraction.
-    const std::int64_t beyond = idle - ((cpu_milli * gpus_per_core_) >> 20);
+    // More cores than any node's GPUs could use are as good as that many.
+    const std::int64_t cores = std::min(cpu_milli, kMostCores);
+    const std::int64_t beyond = idle - ((cores * gpus_per_core_) >> 20);
     const std::int64_t x = (beyond * tables_->inverse_s[at]) >> 8;
     if (x >= kSoftRange << 16) {
         return beyond * kUnit;
@@ -91,31 +95,42 @@ HostTerm::HostTerm(const std::vector<Host>& hosts, std::size_t shapes) {
     distinct(cpu_);
     distinct(memory_);
     sizes_.assign(sizes.begin(), sizes.end());
-    const std::size_t levels = (sizes_.size() + 1) * (cpu_.size() + 1) * (memory_.size() + 1);
-    table_.assign(shapes * levels, 0);
-    std::vector<double> sum(sizes_.size());
-    std::size_t at = 0;
+    // Real nodes of one type differ by some MiB: many shapes, but few that allow other hosts.
+    std::map<std::vector<bool>, std::uint32_t> groups;
     for (std::size_t shape = 0; shape < shapes; ++shape) {
-        for (std::size_t size = 0; size <= sizes_.size(); ++size) {
-            for (std::size_t cpu = 0; cpu <= cpu_.size(); ++cpu) {
-                for (std::size_t memory = 0; memory <= memory_.size(); ++memory, ++at) {
-                    std::fill(sum.begin(), sum.end(), 0);
-                    double best = 0;
-                    for (const Host& host : hosts) {
-                        const auto level = static_cast<std::size_t>(
-                            std::lower_bound(sizes_.begin(), sizes_.end(), host.gpus) -
-                            sizes_.begin());
-                        const bool fits = level < size && cpu > 0 && memory > 0 &&
-                                          host.cpu_milli <= cpu_[cpu - 1] &&
-                                          host.memory_mib <= memory_[memory - 1] &&
-                                          host.shape_allows[shape];
-                        if (fits) {
-                            sum[level] += host.price;
-                            best = std::max(best, host.gpus * std::min(1.0, sum[level]));
-                        }
+        std::vector<bool> allowed;
+        for (const Host& host : hosts) {
+            allowed.push_back(host.shape_allows[shape]);
+        }
+        const auto next = static_cast<std::uint32_t>(groups.size());
+        const auto [group, fresh] = groups.try_emplace(std::move(allowed), next);
+        group_.push_back(group->second);
+        if (fresh) {
+            add_group(hosts, group->first);
+        }
+    }
+}
+
+void HostTerm::add_group(const std::vector<Host>& hosts, const std::vector<bool>& allowed) {
+    std::vector<double> sum(sizes_.size());
+    for (std::size_t size = 0; size <= sizes_.size(); ++size) {
+        for (std::size_t cpu = 0; cpu <= cpu_.size(); ++cpu) {
+            for (std::size_t memory = 0; memory <= memory_.size(); ++memory) {
+                std::fill(sum.begin(), sum.end(), 0);
+                double best = 0;
+                for (std::size_t i = 0; i < hosts.size(); ++i) {
+                    const Host& host = hosts[i];
+                    const auto level = static_cast<std::size_t>(
+                        std::lower_bound(sizes_.begin(), sizes_.end(), host.gpus) - sizes_.begin());
+                    const bool fits = level < size && cpu > 0 && memory > 0 &&
+                                      host.cpu_milli <= cpu_[cpu - 1] &&
+                                      host.memory_mib <= memory_[memory - 1] && allowed[i];
+                    if (fits) {
+                        sum[level] += host.price;
+                        best = std::max(best, host.gpus * std::min(1.0, sum[level]));
                     }
-                    table_[at] = fixed(1000 * best);
                 }
+                table_.push_back(fixed(1000 * best));
             }
         }
     }
@@ -129,10 +144,11 @@ std::int64_t HostTerm::value(const Leftovers& left) const {
     while (size < sizes_.size() && sizes_[size] <= left.empties) {
         ++size;
     }
-    const std::size_t at = ((left.shape.slot() * (sizes_.size() + 1) + size) * (cpu_.size() + 1) +
-                            reached(cpu_, left.cpu_milli)) *
-                               (memory_.size() + 1) +
-                           reached(memory_, left.memory_mib);
+    const std::size_t at =
+        ((group_[left.shape.slot()] * (sizes_.size() + 1) + size) * (cpu_.size() + 1) +
+         reached(cpu_, left.cpu_milli)) *
+            (memory_.size() + 1) +
+        reached(memory_, left.memory_mib);
     return table_[at];
 }
 

@@ -51,6 +51,8 @@ class StrandingTerm {
     static constexpr int kIdleEntries = kMaxGpusPerNode * 1000 / kIdleStep + 1;
     static constexpr int kSoftStep = 64;  // entries per unit of the softplus argument
     static constexpr int kSoftRange = 12;
+    static constexpr std::int64_t kMostCores = std::int64_t{1}
+                                               << 32;  // milli; keeps within 64 bits
     // Equal for all epochs: made once.
     struct Tables {
         std::array<std::int32_t, 2 * kSoftRange * kSoftStep + 2> softplus{};  // 2^16
@@ -90,10 +92,13 @@ class HostTerm {
     int fewest_gpus() const { return sizes_.empty() ? kMaxGpusPerNode + 1 : sizes_.front(); }
 
   private:
+    void add_group(const std::vector<Host>& hosts, const std::vector<bool>& allowed);
+
     std::vector<int> sizes_;            // distinct device counts, ascending
     std::vector<std::int64_t> cpu_;     // distinct thresholds, ascending
     std::vector<std::int64_t> memory_;  // distinct thresholds, ascending
-    std::vector<std::int64_t> table_;   // [shape][size level][cpu level][memory level]
+    std::vector<std::uint32_t> group_;  // by shape: shapes that allow the same hosts are one group
+    std::vector<std::int64_t> table_;   // [group][size level][cpu level][memory level]
 };
 
 // -D, D = w n_h 0.6^b on nodes of four or more devices: keeps nearly empty nodes emptying while

@@ -13,7 +13,9 @@ namespace {
 constexpr std::uint64_t kWindow = 256;  // arrivals between looks at hosts and departures
 constexpr double kPriceMove = 0.05;     // a smaller change of P_m is not taken
 constexpr double kDrainMove = 0.1;
-constexpr double kFollow = 0.25;  // share of a window's departures that is believed
+constexpr std::size_t kMostHosts = 64;
+constexpr std::size_t kMostGaps = 256;  // what gap_of_kind can count
+constexpr double kFollow = 0.25;        // share of a window's departures that is believed
 
 // What a share takes of a device of this size, in milli: compute or memory, whichever is more.
 int share_size(const DemandClass& c, MemoryMib total) {
@@ -38,12 +40,23 @@ bool shape_holds(const NodeShape& shape, const DemandClass& c, const Catalog& ca
     return devices >= c.gpus;
 }
 
+// Whether any so many empty, healthy devices of a node of this shape would do for the class: only
+// then is "empty devices" enough to know that the node can host it.
+bool any_devices_do(const NodeShape& shape, const DemandClass& c, const Catalog& catalog) {
+    return shape_holds(shape, c, catalog) &&
+           std::all_of(shape.kinds.begin(), shape.kinds.end(), [&](KindIndex kind) {
+               const DeviceKind& device = catalog.kinds[kind.slot()];
+               return device.health != Health::ok || may_use(c, device);
+           });
+}
+
 ClassIndex class_at(std::size_t slot) { return ClassIndex(static_cast<std::uint32_t>(slot)); }
 
 }  // namespace
 
 std::shared_ptr<const Scorer> TesseraPolicy::scorer(const Catalog& catalog) {
     learn(catalog);
+    potential_.host = host_term(catalog);
     return make_scorer(catalog);
 }
 
@@ -61,7 +74,7 @@ double TesseraPolicy::count(std::size_t demand_class) const {
 PolicyUpdate TesseraPolicy::update(const Catalog& catalog, const Census& census) {
     bool everything = false;
     std::vector<ClassIndex> repriced;
-    if (mix_.arrivals() % kWindow == 0) {
+    if (mix_.arrivals() - window_start_ >= kWindow) {
         everything = follow_departures();
         repriced = reprice_hosts(census);
     }
@@ -90,6 +103,9 @@ void TesseraPolicy::learn(const Catalog& catalog) {
     potential_.scarcity.price.assign(catalog.shapes.size(), 0);
     if (gpu_demand <= 0) {
         potential_.gaps.assign(1, GapTerm());
+        potential_.core_admission = AdmissionTerm();
+        potential_.memory_admission = AdmissionTerm();
+        hosts_.clear();
         return;
     }
     learn_gaps(catalog, gpu_demand);
@@ -100,15 +116,20 @@ void TesseraPolicy::learn(const Catalog& catalog) {
 
 void TesseraPolicy::learn_gaps(const Catalog& catalog, double gpu_demand) {
     // Sizes depend on the device's memory only where somebody asks for memory.
+    bool asks_memory = false;
+    for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
+        const DemandClass& c = (*catalog.classes)[class_at(i)];
+        asks_memory = asks_memory || c.gpu_memory.value() > 0 || c.gpu_memory_ppm > 0;
+    }
     std::map<std::int64_t, std::uint8_t> by_memory;
     potential_.gaps.clear();
     for (std::size_t kind = 0; kind < catalog.kinds.size(); ++kind) {
         const MemoryMib total = catalog.kinds[kind].memory;
         const auto [found, fresh] = by_memory.try_emplace(
-            total.value(),
-            static_cast<std::uint8_t>(std::min<std::size_t>(potential_.gaps.size(), 255)));
+            asks_memory ? total.value() : 0,
+            static_cast<std::uint8_t>(std::min(potential_.gaps.size(), kMostGaps - 1)));
         potential_.gap_of_kind[kind] = found->second;
-        if (!fresh) {
+        if (!fresh || potential_.gaps.size() == kMostGaps) {
             continue;
         }
         std::array<double, 1001> demand{};  // of pods, by size of a share
@@ -185,7 +206,8 @@ void TesseraPolicy::learn_hosts(const Catalog& catalog, double gpu_demand) {
     std::vector<HostClass> hosts;
     for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
         const DemandClass& c = (*catalog.classes)[class_at(i)];
-        if (c.footprint != Footprint::whole || c.gpus * 2U <= largest || count(i) <= 0) {
+        if (c.footprint != Footprint::whole || c.gpus * 2U <= largest || count(i) <= 0 ||
+            c.requests.front().rule != GroupRule::none) {
             continue;
         }
         HostClass host;
@@ -198,6 +220,12 @@ void TesseraPolicy::learn_hosts(const Catalog& catalog, double gpu_demand) {
         });
         host.price = known == hosts_.end() ? 0 : known->price;
         hosts.push_back(host);
+    }
+    // The table of prices grows with the square of their number; the rarest are left out.
+    if (hosts.size() > kMostHosts) {
+        std::stable_sort(hosts.begin(), hosts.end(),
+                         [](const HostClass& a, const HostClass& b) { return a.need > b.need; });
+        hosts.resize(kMostHosts);
     }
     hosts_ = std::move(hosts);
     double whole_nodes = 0;
@@ -260,7 +288,7 @@ HostTerm TesseraPolicy::host_term(const Catalog& catalog) const {
                              .price = host.price,
                              .shape_allows = {}};
         for (const NodeShape& shape : catalog.shapes) {
-            entry.shape_allows.push_back(shape_holds(shape, c, catalog));
+            entry.shape_allows.push_back(any_devices_do(shape, c, catalog));
         }
         priced.push_back(std::move(entry));
     }
@@ -284,9 +312,10 @@ std::vector<ClassIndex> TesseraPolicy::reprice_hosts(const Census& census) {
 }
 
 bool TesseraPolicy::follow_departures() {
-    const double rate =
-        std::min(1.0, static_cast<double>(window_departures_) / static_cast<double>(kWindow));
+    const double rate = std::min(1.0, static_cast<double>(window_departures_) /
+                                          static_cast<double>(mix_.arrivals() - window_start_));
     window_departures_ = 0;
+    window_start_ = mix_.arrivals();
     departures_per_arrival_ += (rate - departures_per_arrival_) * kFollow;
     if (std::abs(departures_per_arrival_ - drain_) <= kDrainMove) {
         return false;

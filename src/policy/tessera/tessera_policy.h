@@ -65,6 +65,7 @@ class TesseraPolicy final : public Policy {
     MixLearner mix_;
     Potential potential_;
     std::vector<HostClass> hosts_;
+    std::uint64_t window_start_ = 0;  // arrivals when the last window ended
     std::uint64_t window_departures_ = 0;
     double departures_per_arrival_ = 0;  // followed
     double drain_ = 0;                   // in force

@@ -55,8 +55,7 @@ class TesseraScorer::Evaluation {
         for (std::size_t gpu = 0; gpu < node.gpu_count; ++gpu) {
             const GpuState& device = node.gpus[gpu];
             one_kind_ = one_kind_ && device.kind == node.gpus[0].kind;
-            const bool left = device.idle_milli > 0 || device.free_memory_mib > 0;
-            if (left && !seen(device)) {
+            if (device.free_slots > 0 && !seen(device)) {
                 distinct_[count_++] = &device;
             }
         }
@@ -67,10 +66,16 @@ class TesseraScorer::Evaluation {
         Leftovers after = leftovers(node_);
         after.cpu_milli -= brief.cpu_milli;
         after.memory_mib -= brief.memory_mib;
+        if (brief.admin_access) {
+            return before_ - potential_.node_value(after, node_.gpu_count);
+        }
         switch (brief.footprint) {
             case Footprint::no_gpu:
                 return before_ - potential_.node_value(after, node_.gpu_count);
             case Footprint::whole:
+                if (brief.tolerates_no_new) {
+                    break;  // which devices count depends on which are taken
+                }
                 after.idle -= brief.gpus * kWholeGpu.value();
                 after.empties -= brief.gpus;
                 ++after.gpu_pods;
@@ -89,8 +94,10 @@ class TesseraScorer::Evaluation {
     std::int64_t device_gain(const GpuState& device, const ClassBrief& brief,
                              Leftovers after) const {
         const int value = value_after(device, brief);
-        after.idle -= device.value - value;
-        after.empties -= device.empty() ? 1 : 0;
+        if (healthy(device)) {
+            after.idle -= device.value - value;
+            after.empties -= device.empty() ? 1 : 0;
+        }
         const std::int32_t* cost = potential_.gap_costs(device.kind);
         return cost[device.value] - cost[value] + before_ -
                potential_.node_value(after, node_.gpu_count);
@@ -98,9 +105,8 @@ class TesseraScorer::Evaluation {
 
   private:
     int value_after(const GpuState& device, const ClassBrief& brief) const {
-        const std::int64_t total = scorer_.catalog_.kinds[device.kind.slot()].memory.value();
-        return device_value(device.idle_milli - brief.milli,
-                            device.free_memory_mib - brief.memory_on(total), total);
+        return value_with_part(device, brief,
+                               scorer_.catalog_.kinds[device.kind.slot()].memory.value());
     }
 
     // The best device. All devices in use that give up equally much differ by their gap's cost
@@ -108,14 +114,14 @@ class TesseraScorer::Evaluation {
     std::int64_t share_gain(ClassIndex index, const ClassBrief& brief,
                             const Leftovers& after) const {
         std::int64_t best = INT64_MIN;
-        std::int32_t known_idle = -1;
+        std::int32_t known_idle = -1;  // never negative
         std::int64_t known_node = 0;
         for (std::size_t i = 0; i < count_; ++i) {
             const GpuState& device = *distinct_[i];
-            if (device.idle_milli < brief.milli || !usable(device, index, brief)) {
+            if (!usable(device, index, brief)) {
                 continue;
             }
-            if (device.empty()) {
+            if (device.empty() || !healthy(device)) {
                 best = std::max(best, device_gain(device, brief, after));
                 continue;
             }
@@ -133,10 +139,15 @@ class TesseraScorer::Evaluation {
         return best;
     }
 
+    // A node's idle GPU and empty devices are counted over healthy ones.
+    bool healthy(const GpuState& device) const {
+        return scorer_.catalog_.kinds[device.kind.slot()].health == Health::ok;
+    }
+
     // On a node of one kind the class may use any device: it would not fit there otherwise.
     bool usable(const GpuState& device, ClassIndex index, const ClassBrief& brief) const {
         const DeviceKind& kind = scorer_.catalog_.kinds[device.kind.slot()];
-        return device.free_memory_mib >= brief.memory_on(kind.memory.value()) &&
+        return room_for_part(device, brief, kind.memory.value()) &&
                (one_kind_ || may_use((*scorer_.catalog_.classes)[index], kind));
     }
 
@@ -144,7 +155,8 @@ class TesseraScorer::Evaluation {
         return std::any_of(distinct_, distinct_ + count_, [&](const GpuState* other) {
             return other->idle_milli == device.idle_milli && other->kind == device.kind &&
                    other->free_memory_mib == device.free_memory_mib &&
-                   other->empty() == device.empty();
+                   other->empty() == device.empty() &&
+                   (other->free_slots == 1) == (device.free_slots == 1);
         });
     }
 
