@@ -25,7 +25,7 @@ bool any_assignment(std::span<const ContainerNeed> needs, std::vector<CardView> 
             const CardView& card = cards[static_cast<std::size_t>(std::countr_zero(rest))];
             fits = fits && card.usable && card.memory_free_mib >= need.memory_mib &&
                    (need.whole ? card.empty && card.milli_free == card.milli_total
-                               : card.milli_free >= need.milli);
+                               : card.milli_free >= need.milli && card.slots_free > 0);
         }
         if (fits &&
             any_assignment(needs.subspan(1), cards_after(cards, needs.subspan(0, 1), {set}))) {
@@ -38,8 +38,10 @@ bool any_assignment(std::span<const ContainerNeed> needs, std::vector<CardView> 
 std::vector<CardView> arbitrary_cards(int max) {
     std::vector<CardView> cards;
     const int n = *rc::gen::inRange(0, max + 1);
+    const auto slots = *rc::gen::element<std::int32_t>(0, 1, 2, 1000, 1000);
     for (int i = 0; i < n; ++i) {
         CardView card;
+        card.slots_free = slots;
         card.memory_total_mib = *rc::gen::element<std::int64_t>(8, 16, 24);
         card.empty = *rc::gen::arbitrary<bool>();
         card.milli_free = card.empty ? 1000 : 100 * *rc::gen::inRange(0, 11);

@@ -1,0 +1,163 @@
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "policy/registry.h"
+#include "policy/test_world.h"
+
+namespace tessera {
+namespace {
+
+using testing::demand_of;
+using testing::gpu_request;
+using testing::node_spec;
+
+std::unique_ptr<Policy> policy(std::string_view name, std::span<const ClassCount> mix = {}) {
+    auto made = make_policy(name, {.mix = mix});
+    EXPECT_TRUE(made.has_value());
+    return std::move(*made);
+}
+
+TEST(Engine, PlacesAndTakesBack) {
+    Engine engine({node_spec(2, 8'000), node_spec(8, 96'000)}, policy("binpack"));
+    const ClassIndex two = engine.intern(demand_of(4'000, {gpu_request(2, 1000)}));
+    EXPECT_EQ(engine.fitting_nodes(two), 2);
+    ASSERT_TRUE(engine.arrive(PodIndex(0), two));
+    EXPECT_EQ(engine.placement(PodIndex(0))->node, NodeIndex(0));
+    EXPECT_EQ(engine.fitting_nodes(two), 1);
+    ASSERT_TRUE(engine.arrive(PodIndex(1), two));
+    EXPECT_EQ(engine.placement(PodIndex(1))->node, NodeIndex(1));
+    engine.depart(PodIndex(0));
+    EXPECT_FALSE(engine.placement(PodIndex(0)).has_value());
+    EXPECT_EQ(engine.fitting_nodes(two), 2);
+    EXPECT_TRUE(engine.placer().consistent());
+}
+
+TEST(Engine, ANodeThatComesLaterIsUsed) {
+    for (const PolicyInfo& info : known_policies()) {
+        SCOPED_TRACE(info.name);
+        const std::vector<ClassCount> mix{
+            {demand_class(demand_of(4'000, {gpu_request(4, 1000)})), 1}};
+        Engine engine({node_spec(2, 8'000)}, policy(info.name, mix));
+        const ClassIndex four = engine.intern(demand_of(4'000, {gpu_request(4, 1000)}));
+        EXPECT_FALSE(engine.arrive(PodIndex(0), four));
+        NodeSpec late = node_spec(4, 32'000);
+        late.gpus[0] = late.gpus[1] = late.gpus[2] = late.gpus[3] =
+            testing::gpu_spec(ModelIndex(5), 81'920);
+        ASSERT_TRUE(engine.add_node(late).has_value());
+        EXPECT_TRUE(engine.try_place(PodIndex(0), four));
+        EXPECT_TRUE(engine.placer().consistent());
+    }
+}
+
+TEST(Engine, HealthKeepsPodsAwayAndLetsThemBack) {
+    Engine engine({node_spec(1, 8'000)}, policy("tessera"));
+    const ClassIndex one = engine.intern(demand_of(1'000, {gpu_request(1, 300)}));
+    ASSERT_TRUE(engine.arrive(PodIndex(0), one));
+    ASSERT_TRUE(engine.set_health(NodeIndex(0), GpuIndex(0), Health::no_new).has_value());
+    EXPECT_FALSE(engine.arrive(PodIndex(1), one));
+    EXPECT_TRUE(engine.placement(PodIndex(0)).has_value());  // what it has, it keeps
+    Demand tolerant = demand_of(1'000, {gpu_request(1, 300)});
+    tolerant.tolerates_no_new = true;
+    EXPECT_TRUE(engine.arrive(PodIndex(2), engine.intern(tolerant)));
+    ASSERT_TRUE(engine.set_health(NodeIndex(0), GpuIndex(0), Health::evict).has_value());
+    EXPECT_FALSE(engine.arrive(PodIndex(3), engine.intern(tolerant)));
+    ASSERT_TRUE(engine.set_health(NodeIndex(0), GpuIndex(0), Health::ok).has_value());
+    EXPECT_TRUE(engine.arrive(PodIndex(1), one));
+    EXPECT_FALSE(engine.set_health(NodeIndex(0), GpuIndex(1), Health::ok).has_value());
+    EXPECT_FALSE(engine.set_health(NodeIndex(1), GpuIndex(0), Health::ok).has_value());
+}
+
+TEST(Engine, ARemovedNodeTakesNobodyAndItsPodsMayLeave) {
+    Engine engine({node_spec(1, 8'000), node_spec(1, 8'000)}, policy("binpack"));
+    const ClassIndex one = engine.intern(demand_of(1'000, {gpu_request(1, 300)}));
+    ASSERT_TRUE(engine.arrive(PodIndex(0), one));
+    ASSERT_TRUE(engine.remove_node(NodeIndex(0)).has_value());
+    ASSERT_TRUE(engine.arrive(PodIndex(1), one));
+    EXPECT_EQ(engine.placement(PodIndex(1))->node, NodeIndex(1));
+    engine.depart(PodIndex(0));
+    ASSERT_TRUE(engine.update_node(NodeIndex(0), node_spec(8, 16'000)).has_value());
+    EXPECT_EQ(engine.fitting_nodes(one), 2);
+    EXPECT_TRUE(engine.placer().consistent());
+    EXPECT_FALSE(engine.remove_node(NodeIndex(7)).has_value());
+    EXPECT_FALSE(engine.update_node(NodeIndex(0), node_spec(17, 1'000)).has_value());
+}
+
+// A slot is a share, however little it asks for.
+TEST(Engine, SlotsBoundWhatAsksForNothing) {
+    NodeSpec spec = node_spec(1, 8'000);
+    spec.gpus[0].slots = 2;
+    Engine engine({spec}, policy("tessera"));
+    GpuRequest crumb = gpu_request(1, 0);
+    crumb.memory_ppm = 1;
+    const ClassIndex tiny = engine.intern(demand_of(0, {crumb}));
+    EXPECT_TRUE(engine.arrive(PodIndex(0), tiny));
+    EXPECT_TRUE(engine.arrive(PodIndex(1), tiny));
+    EXPECT_FALSE(engine.arrive(PodIndex(2), tiny));
+    engine.depart(PodIndex(0));
+    const ClassIndex pair = engine.intern(demand_of(0, {crumb, crumb}));
+    EXPECT_FALSE(engine.arrive(PodIndex(3), pair));
+    EXPECT_TRUE(engine.arrive(PodIndex(2), tiny));
+}
+
+// A device that is one owner's alone takes nobody, not even who asks for nothing.
+TEST(Engine, WholeMeansAlone) {
+    Engine engine({node_spec(1, 8'000)}, policy("fgd"));
+    const ClassIndex whole = engine.intern(demand_of(0, {gpu_request(1, 1000)}));
+    const ClassIndex nothing = engine.intern(demand_of(0, {gpu_request(1, 0)}));
+    ASSERT_TRUE(engine.arrive(PodIndex(0), whole));
+    EXPECT_FALSE(engine.arrive(PodIndex(1), nothing));
+    engine.depart(PodIndex(0));
+    EXPECT_TRUE(engine.arrive(PodIndex(1), nothing));
+    EXPECT_FALSE(engine.arrive(PodIndex(0), whole));
+}
+
+// Amounts at the edge of what is accepted: nothing may overflow, in any policy.
+TEST(Engine, AmountsFromNoMachine) {
+    constexpr std::int64_t kHuge = std::int64_t{1} << 40;
+    NodeSpec large = node_spec(16, kHuge, kHuge);
+    for (GpuSpec& gpu : large.gpus) {
+        gpu.memory = MemoryMib(kMaxGpuMemoryMib);
+    }
+    std::vector<Demand> demands{
+        demand_of(1'000'000'000'000),
+        demand_of(kHuge),
+        demand_of(0),
+        demand_of(1'000'000'000, {gpu_request(16, 1000)}),
+        demand_of(0, {gpu_request(1, 1, kMaxGpuMemoryMib / 2)}),
+        demand_of(0, {gpu_request(1, 999, 1)}),
+        demand_of(kHuge / 2, {gpu_request(1, 500)}),
+        demand_of(0, {gpu_request(3, 500, kMaxGpuMemoryMib)}),
+        demand_of(0, {gpu_request(2, 100), gpu_request(1, 1000), gpu_request(3, 50)}),
+        demand_of(kHuge, {gpu_request(60'000, 1000)}),
+    };
+    for (Demand& demand : demands) {
+        demand.memory = MemoryMib(kHuge / 100);
+    }
+    std::vector<ClassCount> mix;
+    for (const Demand& demand : demands) {
+        mix.push_back({demand_class(demand), 1'000'000'000});
+    }
+    for (const PolicyInfo& info : known_policies()) {
+        SCOPED_TRACE(info.name);
+        Engine engine({large, node_spec(0, 0, 0), node_spec(16, 1, 1), large},
+                      policy(info.name, mix));
+        std::uint32_t pod = 0;
+        std::uint32_t placed = 0;
+        for (int round = 0; round < 12; ++round) {
+            for (const Demand& demand : demands) {
+                placed += engine.arrive(PodIndex(pod), engine.intern(demand)) ? 1U : 0U;
+                ++pod;
+            }
+        }
+        EXPECT_GT(placed, 8U);
+        EXPECT_TRUE(engine.placer().consistent());
+        EXPECT_TRUE(engine.ledger().verify().empty());
+    }
+}
+
+}  // namespace
+}  // namespace tessera

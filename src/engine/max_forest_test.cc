@@ -1,0 +1,153 @@
+// Random writes against a plain table of keys.
+#include "engine/max_forest.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <vector>
+
+#include "base/rng.h"
+
+namespace tessera {
+namespace {
+
+class PlainForest {
+  public:
+    PlainForest(std::size_t nodes, std::size_t columns)
+        : keys_(columns, std::vector<Key>(nodes, 0)), ties_(nodes, 0) {}
+
+    void write(std::size_t node, Tie tie, const std::vector<Key>& keys) {
+        ties_[node] = tie;
+        for (std::size_t column = 0; column < keys.size(); ++column) {
+            keys_[column][node] = keys[column];
+        }
+    }
+    void clear_column(std::size_t column) {
+        std::fill(keys_[column].begin(), keys_[column].end(), 0);
+    }
+    Key at(std::size_t column, std::size_t node) const { return keys_[column][node]; }
+    std::size_t best(std::size_t column) const {
+        std::size_t best = ties_.size();
+        for (std::size_t node = 0; node < ties_.size(); ++node) {
+            const Key key = keys_[column][node];
+            if (key != 0 &&
+                (best == ties_.size() ||
+                 std::tuple(key, ties_[node]) > std::tuple(keys_[column][best], ties_[best]))) {
+                best = node;
+            }
+        }
+        return best;
+    }
+
+  private:
+    std::vector<std::vector<Key>> keys_;
+    std::vector<Tie> ties_;
+};
+
+// A node's keys as the index writes them: those that are not 0, before or after.
+void write(MaxForest& forest, std::size_t node, Tie tie, const std::vector<Key>& keys) {
+    forest.begin(node, tie);
+    for (std::size_t column = 0; column < keys.size(); ++column) {
+        if (forest.at(column, node) != 0 || keys[column] != 0) {
+            forest.write(column, keys[column]);
+        }
+    }
+    forest.end();
+}
+
+void random_writes(std::size_t nodes, Key keys, Tie ties) {
+    constexpr std::size_t kColumns = 3;
+    Rng rng(nodes * 1000 + keys);
+    MaxForest forest;
+    forest.resize(nodes, kColumns);
+    PlainForest plain(nodes, kColumns);
+    for (int step = 0; step < 1500; ++step) {
+        // Often the node that is best now: its fall must be noticed.
+        std::size_t node = rng.below(nodes);
+        if (rng.below(2) == 0 && forest.best(0) < nodes) {
+            node = forest.best(0);
+        }
+        std::vector<Key> fresh(kColumns);
+        for (Key& key : fresh) {
+            key = static_cast<Key>(rng.below(keys + 1));
+        }
+        const Tie tie = static_cast<Tie>(rng.below(ties));
+        write(forest, node, tie, fresh);
+        plain.write(node, tie, fresh);
+        if (step % 400 == 399) {
+            forest.clear_column(1);
+            plain.clear_column(1);
+        }
+        for (std::size_t column = 0; column < kColumns; ++column) {
+            ASSERT_EQ(forest.at(column, node), plain.at(column, node));
+            ASSERT_EQ(forest.best(column), plain.best(column)) << nodes << " nodes, step " << step;
+        }
+        if (step % 100 == 0) {
+            ASSERT_TRUE(forest.consistent());
+        }
+    }
+    EXPECT_TRUE(forest.consistent());
+}
+
+TEST(MaxForest, AgreesWithAPlainTable) {
+    for (const std::size_t nodes : {1, 2, 31, 32, 33, 64, 1023, 1024, 1025, 2100}) {
+        random_writes(nodes, 3, 2);  // ties everywhere
+        random_writes(nodes, 1'000'000, 1);
+    }
+}
+
+TEST(MaxForest, EmptyHasNoBest) {
+    MaxForest forest;
+    forest.resize(70, 2);
+    EXPECT_EQ(forest.best(0), 70U);
+    EXPECT_EQ(forest.nodes(), 70U);
+    EXPECT_EQ(forest.columns(), 2U);
+    EXPECT_TRUE(forest.consistent());
+    forest.resize(0, 2);
+    EXPECT_EQ(forest.best(1), 0U);
+}
+
+TEST(MaxForest, FirstNodeWinsAmongEquals) {
+    MaxForest forest;
+    forest.resize(100, 1);
+    for (std::size_t node = 100; node-- > 20;) {
+        write(forest, node, 5, {7});
+    }
+    EXPECT_EQ(forest.best(0), 20U);
+    write(forest, 20, 5, {0});
+    EXPECT_EQ(forest.best(0), 21U);
+}
+
+TEST(MaxForest, KeyBeforeTieBeforeOrder) {
+    MaxForest forest;
+    forest.resize(40, 1);
+    constexpr Tie kMost = std::numeric_limits<Tie>::max();
+    write(forest, 3, kMost, {7});
+    write(forest, 35, 0, {8});
+    EXPECT_EQ(forest.best(0), 35U);
+    write(forest, 36, 1, {8});
+    EXPECT_EQ(forest.best(0), 36U);
+    EXPECT_EQ(forest.tie(36), 1U);
+    // The largest key and tie there are.
+    write(forest, 39, kMost, {std::numeric_limits<Key>::max()});
+    EXPECT_EQ(forest.best(0), 39U);
+}
+
+// A tie alone changes: the key stays, the order does not.
+TEST(MaxForest, TieAloneMovesTheBest) {
+    MaxForest forest;
+    forest.resize(40, 1);
+    write(forest, 0, 9, {8});
+    write(forest, 33, 5, {8});
+    EXPECT_EQ(forest.best(0), 0U);
+    write(forest, 0, 4, {8});
+    EXPECT_EQ(forest.best(0), 33U);
+    write(forest, 0, 6, {8});
+    EXPECT_EQ(forest.best(0), 0U);
+    EXPECT_TRUE(forest.consistent());
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,139 @@
+// Random nodes and demands for property tests: every footprint, and every oddity of a node.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "model/demand.h"
+#include "model/node.h"
+#include "policy/test_world.h"
+
+namespace tessera::testing {
+
+template <class T>
+T any_of(Rng& rng, std::initializer_list<T> values) {
+    return *std::next(values.begin(), static_cast<std::ptrdiff_t>(rng.below(values.size())));
+}
+
+inline bool one_in(Rng& rng, std::uint64_t n) { return rng.below(n) == 0; }
+
+inline GpuSpec random_gpu(Rng& rng) {
+    GpuSpec gpu = gpu_spec(ModelIndex(static_cast<std::uint16_t>(rng.below(3))),
+                           any_of<std::int64_t>(rng, {0, 8'000, 16'384, 40'960, 81'920}));
+    gpu.slots = any_of<std::uint16_t>(rng, {0, 0, 0, 1, 2, 5});
+    gpu.health = any_of(rng, {Health::ok, Health::ok, Health::ok, Health::ok, Health::ok,
+                              Health::ok, Health::no_new, Health::evict});
+    gpu.mode = one_in(rng, 20) ? AllocatorMode::claim : AllocatorMode::annotation;
+    gpu.spare = {one_in(rng, 3) ? 7 : 0, 0, 0};
+    return gpu;
+}
+
+inline LinkMatrix random_links(Rng& rng, int gpus) {
+    LinkMatrix links(gpus);
+    for (int a = 0; a < gpus; ++a) {
+        for (int b = a + 1; b < gpus; ++b) {
+            links.set(a, b,
+                      {any_of(rng, {LinkLevel::system, LinkLevel::numa, LinkLevel::pcie_switch,
+                                    LinkLevel::nvlink}),
+                       static_cast<std::uint8_t>(rng.below(3))});
+        }
+    }
+    return links;
+}
+
+// Most nodes are plain: devices alike and healthy.
+inline NodeSpec random_node(Rng& rng) {
+    NodeSpec node;
+    node.cpu = MilliCpu(any_of<std::int64_t>(rng, {0, 4'000, 32'000, 96'000, 128'000}));
+    node.memory = MemoryMib(any_of<std::int64_t>(rng, {0, 8'192, 262'144, 786'432}));
+    node.pods = any_of<std::int32_t>(rng, {110, 110, 110, 3, 0});
+    node.schedulable = !one_in(rng, 15);
+    const int gpus = any_of(rng, {0, 1, 2, 4, 8, 8, 8, 16});
+    const bool unlike = one_in(rng, 3);
+    GpuSpec gpu = random_gpu(rng);
+    if (!unlike && !one_in(rng, 4)) {
+        gpu.health = Health::ok;
+        gpu.mode = AllocatorMode::annotation;
+    }
+    for (int i = 0; i < gpus; ++i) {
+        gpu = unlike ? random_gpu(rng) : gpu;
+        gpu.numa = static_cast<std::uint8_t>(i / 4);
+        node.gpus.push_back(gpu);
+    }
+    if (gpus > 0 && one_in(rng, 3)) {
+        node.links = random_links(rng, gpus);
+    }
+    return node;
+}
+
+inline GpuRequest random_request(Rng& rng) {
+    GpuRequest request;
+    switch (rng.below(7)) {
+        case 0:
+            request.milli = MilliGpu(any_of(rng, {1, 100, 142, 190, 250, 500, 810, 999}));
+            break;
+        case 1:
+            request.memory =
+                MemoryMib(any_of<std::int64_t>(rng, {1, 1'024, 8'000, 16'384, 20'000}));
+            break;
+        case 2:
+            request.milli = MilliGpu(any_of(rng, {100, 250, 500}));
+            request.memory = MemoryMib(any_of<std::int64_t>(rng, {1'024, 8'000, 20'000}));
+            break;
+        case 3:
+            request.milli = MilliGpu(any_of(rng, {0, 0, 250}));
+            request.memory_ppm = any_of(rng, {1, 142'857, 250'000, 500'000, 1'000'000});
+            break;
+        case 4:
+            request.gpus = any_of<std::uint16_t>(rng, {2, 2, 3, 4});
+            request.milli = MilliGpu(any_of(rng, {0, 200, 500, 700}));
+            request.memory_ppm = one_in(rng, 2) ? 300'000 : 0;
+            break;
+        default:
+            request.gpus = any_of<std::uint16_t>(rng, {1, 1, 2, 3, 4, 5, 8, 8, 16, 17});
+            request.milli = kWholeGpu;
+            request.memory = MemoryMib(one_in(rng, 5) ? 20'000 : 0);
+            break;
+    }
+    if (one_in(rng, 12)) {
+        request.spare = {any_of<std::int64_t>(rng, {1, 3, 7}), 0, 0};
+    }
+    return request;
+}
+
+inline void add_rule(Rng& rng, GpuRequest& request) {
+    request.rule = any_of(rng, {GroupRule::same, GroupRule::distinct});
+    request.rule_attribute =
+        any_of(rng, {kAttributeNuma, kAttributeNuma, kAttributeLink, AttributeIndex(7)});
+}
+
+inline Demand random_demand(Rng& rng) {
+    Demand demand;
+    demand.cpu = MilliCpu(any_of<std::int64_t>(rng, {0, 500, 1'000, 4'000, 8'000, 16'000, 64'000}));
+    demand.memory = MemoryMib(any_of<std::int64_t>(rng, {0, 512, 4'096, 65'536, 300'000}));
+    demand.tolerates_no_new = one_in(rng, 5);
+    demand.admin_access = one_in(rng, 25);
+    demand.isolation = one_in(rng, 20) ? Isolation::exclusive : Isolation::none;
+    if (one_in(rng, 6)) {
+        return demand;
+    }
+    const std::size_t requests = one_in(rng, 5) ? 2 + rng.below(3) : 1;
+    demand.alternatives.emplace_back();
+    for (std::size_t i = 0; i < requests; ++i) {
+        demand.alternatives[0].requests.push_back(random_request(rng));
+    }
+    if (requests == 1 && one_in(rng, 5)) {
+        add_rule(rng, demand.alternatives[0].requests[0]);
+    }
+    for (std::uint16_t model = 0; model < 3 && one_in(rng, 3); ++model) {
+        demand.models.push_back(ModelIndex(model));
+    }
+    return demand;
+}
+
+}  // namespace tessera::testing
