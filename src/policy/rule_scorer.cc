@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/rng.h"
 #include "policy/assignment.h"
@@ -26,6 +27,46 @@ Extent largest_node(const Catalog& catalog) {
     return extent;
 }
 
+std::int64_t floored(std::int64_t sum, std::int64_t step) {
+    return sum >= 0 ? sum / step : -((-sum + step - 1) / step);
+}
+
+constexpr int kIdleBits = 8;
+constexpr std::int32_t kIdleStep = 64;
+static_assert(kMaxGpusPerNode * 1000 / kIdleStep < 1 << kIdleBits);
+
+// Packed from the first tie down: each has the bits that it needs, age what is left.
+Tie pack_ties(const NodeState& node, const std::vector<TieRule>& ties) {
+    const bool alone = ties.size() == 1;
+    Tie packed = 0;
+    for (const TieRule rule : ties) {
+        const int bits = rule == TieRule::least_idle || rule == TieRule::most_idle ? kIdleBits
+                         : alone                                                   ? 32
+                                                                                   : 32 - kIdleBits;
+        const std::uint64_t most = (std::uint64_t{1} << bits) - 1;
+        const auto idle = std::min(most, static_cast<std::uint64_t>(node.idle_value / kIdleStep));
+        const std::uint64_t start = std::min(node.oldest_start, most);
+        switch (rule) {
+            case TieRule::least_idle:
+                packed = static_cast<Tie>(std::uint64_t{packed} << bits | (most - idle));
+                break;
+            case TieRule::most_idle:
+                packed = static_cast<Tie>(std::uint64_t{packed} << bits | idle);
+                break;
+            case TieRule::oldest:
+                packed = static_cast<Tie>(std::uint64_t{packed} << bits | (most - start));
+                break;
+            case TieRule::newest:
+                packed = static_cast<Tie>(std::uint64_t{packed} << bits |
+                                          (node.oldest_start == kNeverStarted ? 0 : start));
+                break;
+            case TieRule::order:
+                break;
+        }
+    }
+    return packed;
+}
+
 class RuleScorer final : public Scorer {
   public:
     RuleScorer(std::shared_ptr<const RuleSet> rules, const Catalog& catalog)
@@ -41,10 +82,12 @@ class RuleScorer final : public Scorer {
             for (const WeightedRule& rule : rules_->rules) {
                 sum += rule.weight * rule.score(input);
             }
-            keys[i] =
-                static_cast<Key>(std::clamp(sum + kKeyOffset, std::int64_t{1}, 2 * kKeyOffset - 1));
+            keys[i] = static_cast<Key>(std::clamp(floored(sum, rules_->step) + kKeyOffset,
+                                                  std::int64_t{1}, 2 * kKeyOffset - 1));
         }
     }
+
+    Tie tie(const NodeState& node) const override { return pack_ties(node, rules_->ties); }
 
     void choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,
                 std::uint64_t draw, DeviceList& devices) const override {

@@ -32,6 +32,25 @@ using RuleScore = std::int64_t (*)(const RuleInput&);
 
 enum class DeviceRule : std::uint8_t { tightest, emptiest, by_lot };
 
+// What a user may weigh: the scores by name, with the range of their values.
+struct RuleInfo {
+    std::string_view name;
+    RuleScore score = nullptr;
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+    std::string_view summary;
+};
+
+// Decides between nodes of equal score. Idle GPU counts in steps of 64 milli; ages are told apart
+// up to 2^24 starts (2^32 when nothing else decides), beyond which all are equally young.
+enum class TieRule : std::uint8_t {
+    least_idle,
+    most_idle,
+    oldest,  // the node whose oldest GPU pod started first; those without one last
+    newest,
+    order,  // the node added first, which is what happens anyway
+};
+
 struct WeightedRule {
     std::string_view name;
     RuleScore score = nullptr;
@@ -43,7 +62,9 @@ struct RuleSet {
     std::vector<WeightedRule> rules;  // none: every node that fits is as good as another
     DeviceRule devices = DeviceRule::tightest;
     Selection selection = Selection::best;
-    bool whole_devices = false;  // shares become whole devices
+    bool whole_devices = false;   // shares become whole devices
+    std::vector<TieRule> ties{};  // first one first; at most one by idle GPU and one by age
+    std::int64_t step = 1;        // scores are compared in steps of this
 };
 
 class RulePolicy final : public Policy {
@@ -53,6 +74,7 @@ class RulePolicy final : public Policy {
     std::string_view name() const override { return rules_->name; }
     std::shared_ptr<const Scorer> scorer(const Catalog& catalog) override;
     DemandClass adapt(DemandClass demand_class) const override;
+    const RuleSet& rules() const { return *rules_; }
 
   private:
     std::shared_ptr<const RuleSet> rules_;

@@ -1,6 +1,7 @@
 #include "policy/rules.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "policy/devices.h"
@@ -97,5 +98,29 @@ std::int64_t least_allocated(const RuleInput& in) {
     const std::int64_t memory_left = in.node.free_memory_mib - in.demand.memory.value();
     return (cpu_left * kMaxScore / cpu + memory_left * kMaxScore / memory) / 2;
 }
+
+namespace {
+
+// Free cores of one node; larger nodes than this are nobody's.
+constexpr std::int64_t kMaxCores = std::int64_t{1} << 24;
+
+constexpr auto kTable = std::to_array<RuleInfo>({
+    {"binpack", binpack, -kMaxCores, 0,
+     "least idle GPU, in milli (pods without a GPU: least free milli-cores)"},
+    {"spread", spread, 0, kMaxCores,
+     "most idle GPU, in milli (pods without a GPU: most free milli-cores)"},
+    {"bestfit", best_fit, 0, 150, "least cores and GPU left over, in percent of the largest node"},
+    {"bestfit-memory", best_fit_memory, -3 * kFine, 0,
+     "least cores, node memory and GPU left, in millionths of the largest node"},
+    {"dotprod", dot_product, 0, 100, "least alignment of demand and free resources"},
+    {"clustering", clustering, 0, 100, "nodes that run pods of the same size"},
+    {"packing", packing, 0, 100, "devices in use first, then used nodes, then empty ones"},
+    {"least-allocated", least_allocated, 0, 100,
+     "largest mean share of free cores and memory, as kube-scheduler scores by default"},
+});
+
+}  // namespace
+
+std::span<const RuleInfo> table() { return kTable; }
 
 }  // namespace tessera::rules

@@ -5,6 +5,8 @@
 // is taken from the cluster here.
 #pragma once
 
+#include <span>
+
 #include "policy/rule_scorer.h"
 
 namespace tessera::rules {
@@ -21,5 +23,8 @@ std::int64_t spread(const RuleInput& input);
 // kube-scheduler's default: the node with the largest mean share of free cores and memory, which
 // is all that chooses a node for an extender without scores of its own.
 std::int64_t least_allocated(const RuleInput& input);
+
+// All of them, by the names that policy files use.
+std::span<const RuleInfo> table();
 
 }  // namespace tessera::rules
