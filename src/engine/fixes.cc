@@ -97,10 +97,15 @@ class FixSearch {
     // one amount never needs more of another. So a node is searched by halves, and only when it
     // would do better than the best so far.
     void search(Fix fix) {
-        if (fix.asked <= 1) {
+        // No cores or memory at all may be asked for, but a part of a GPU.
+        const bool at_least_one = fix.relative || fix.kind == FixKind::fewer_gpus ||
+                                  fix.kind == FixKind::less_gpu_compute;
+        const std::int64_t least = at_least_one ? 1 : 0;
+        if (fix.asked <= least) {
             return;
         }
-        DemandClass better = at(fix, 1);
+        fix.to = least - 1;
+        DemandClass better = at(fix, least);
         for (std::uint32_t n = 0; n < cluster_.size() && fix.to + 1 < fix.asked; ++n) {
             const NodeState& state = cluster_.node(NodeIndex(n));
             if (!fits(state, better, catalog_)) {
@@ -115,7 +120,7 @@ class FixSearch {
             fix.to = fitting;
             better = at(fix, fitting + 1);
         }
-        if (fix.to > 0) {
+        if (fix.to >= least) {
             keep(fix, at(fix, fix.to), catalog_, [](NodeState&) {});
         }
     }

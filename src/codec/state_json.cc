@@ -1,0 +1,367 @@
+#include "codec/state_json.h"
+
+#include <charconv>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "codec/device_words.h"
+#include "codec/json_value.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kAmountMax = std::int64_t{1} << 40;
+constexpr std::int64_t kGpuMemoryMax = std::int64_t{1} << 30;
+constexpr std::int64_t kMilliMax = 16'000;
+constexpr std::size_t kModelsMax = 60'000;
+constexpr std::size_t kGrantsMax = 1024;
+
+using Items = std::vector<JsonValue>;
+
+std::string at(std::string_view list, std::size_t i) { return fmt::format("{}[{}]", list, i); }
+
+class Reader {
+  public:
+    explicit Reader(Vocabulary& names) : names_(names) {}
+
+    Expected<ClusterState> read(const JsonValue& root) {
+        TESSERA_TRY(JsonObject object, JsonObject::of(root, "the state"));
+        TESSERA_CHECK(object.number("version", {kVersion, kVersion, 0}, true));
+        ClusterState state;
+        TESSERA_TRY(state.policy, object.text("policy", false));
+        TESSERA_TRY(state.seed, seed(object));
+        TESSERA_TRY(const Items* nodes, object.array("nodes"));
+        TESSERA_TRY(const Items* demands, object.array("demands"));
+        TESSERA_TRY(const Items* pods, object.array("pods"));
+        TESSERA_TRY(const Items* history, object.array("history"));
+        TESSERA_CHECK(object.done());
+        if (nodes == nullptr) {
+            return fail(ErrorKind::invalid, "the state: nodes is missing: a list of nodes is");
+        }
+        TESSERA_CHECK(read_nodes(*nodes, state));
+        TESSERA_CHECK(read_all(demands, "demands", state.demands, &Reader::read_demand));
+        for (std::size_t i = 0; pods != nullptr && i < pods->size(); ++i) {
+            TESSERA_TRY(PodState pod, read_pod((*pods)[i], at("pods", i), state));
+            state.pods.push_back(std::move(pod));
+        }
+        const auto most = static_cast<std::int64_t>(state.demands.size());
+        for (std::size_t i = 0; history != nullptr && i < history->size(); ++i) {
+            TESSERA_TRY(const std::int64_t event,
+                        whole_number((*history)[i], at("history", i), -most, most - 1));
+            state.history.push_back(static_cast<std::int32_t>(event));
+        }
+        return state;
+    }
+
+  private:
+    static Expected<std::uint64_t> seed(JsonObject& object) {
+        TESSERA_TRY(const std::string text, object.text("seed", false));
+        std::uint64_t seed = 42;
+        const char* end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, seed);
+        if (!text.empty() && (error != std::errc() || stop != end)) {
+            return fail(ErrorKind::invalid,
+                        "the state.seed: {} is not accepted: a whole number in quotes is",
+                        in_quotes(text));
+        }
+        return seed;
+    }
+
+    template <class T>
+    Expected<void> read_all(const Items* items, std::string_view list, std::vector<T>& out,
+                            Expected<T> (Reader::*item)(const JsonValue&, std::string)) {
+        for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
+            TESSERA_TRY(T value, (this->*item)((*items)[i], at(list, i)));
+            out.push_back(std::move(value));
+        }
+        return {};
+    }
+
+    Expected<void> read_nodes(const Items& items, ClusterState& state) {
+        std::set<std::string> seen;
+        for (std::size_t i = 0; i < items.size(); ++i) {
+            TESSERA_TRY(NodeSpec node, read_node(items[i], at("nodes", i)));
+            if (!seen.insert(node.name).second) {
+                return fail(ErrorKind::invalid, "nodes[{}].name: {} is there twice", i,
+                            in_quotes(node.name));
+            }
+            state.nodes.push_back(std::move(node));
+        }
+        return {};
+    }
+
+    Expected<NodeSpec> read_node(const JsonValue& value, std::string where) {
+        TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
+        NodeSpec node;
+        TESSERA_TRY(node.name, object.text("name", true));
+        TESSERA_TRY(const std::int64_t cpu, object.number("cpuMilli", {0, kAmountMax, 0}, true));
+        TESSERA_TRY(const std::int64_t memory,
+                    object.number("memoryMib", {0, kAmountMax, 0}, true));
+        TESSERA_TRY(const std::int64_t pods, object.number("pods", {0, 1'000'000, 110}));
+        TESSERA_TRY(const bool closed, object.boolean("unschedulable"));
+        TESSERA_TRY(const Items* gpus, object.array("gpus"));
+        TESSERA_TRY(const Items* links, object.array("links"));
+        TESSERA_CHECK(object.done());
+        node.cpu = MilliCpu(cpu);
+        node.memory = MemoryMib(memory);
+        node.pods = static_cast<std::int32_t>(pods);
+        node.schedulable = !closed;
+        for (std::size_t i = 0; gpus != nullptr && i < gpus->size(); ++i) {
+            TESSERA_CHECK(read_gpus((*gpus)[i], at(object.where() + ".gpus", i), node));
+        }
+        if (links != nullptr) {
+            node.links = LinkMatrix(static_cast<int>(node.gpus.size()));
+            for (std::size_t i = 0; i < links->size(); ++i) {
+                TESSERA_CHECK(read_link((*links)[i], at(object.where() + ".links", i), node));
+            }
+        }
+        return node;
+    }
+
+    // `count` equal devices.
+    Expected<void> read_gpus(const JsonValue& value, std::string where, NodeSpec& node) {
+        TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
+        GpuSpec gpu;
+        TESSERA_TRY(const std::int64_t count, object.number("count", {1, kMaxGpusPerNode, 1}));
+        TESSERA_TRY(gpu.uuid, object.text("uuid", false));
+        TESSERA_TRY(const std::string model, object.text("model", false));
+        TESSERA_TRY(const std::int64_t memory, object.number("memoryMib", {0, kGpuMemoryMax, 0}));
+        TESSERA_TRY(const std::int64_t numa, object.number("numa", {0, 255, 0}));
+        TESSERA_TRY(const std::int64_t slots, object.number("slots", {0, 65'535, 0}));
+        TESSERA_TRY(const std::size_t health,
+                    object.word("health", {kHealthWords[0], kHealthWords[1], kHealthWords[2]}));
+        TESSERA_TRY(const std::size_t mode,
+                    object.word("allocator", {kAllocatorWords[0], kAllocatorWords[1]}));
+        TESSERA_TRY(gpu.spare, read_spare(object));
+        TESSERA_CHECK(object.done());
+        TESSERA_TRY(gpu.model, intern_model(model, object.where()));
+        gpu.memory = MemoryMib(memory);
+        gpu.numa = static_cast<std::uint8_t>(numa);
+        gpu.slots = static_cast<std::uint16_t>(slots);
+        gpu.health = static_cast<Health>(health);
+        gpu.mode = static_cast<AllocatorMode>(mode);
+        if (node.gpus.size() + static_cast<std::size_t>(count) > kMaxGpusPerNode) {
+            return fail(ErrorKind::invalid, "{}: more than {} GPUs are not accepted",
+                        object.where(), kMaxGpusPerNode);
+        }
+        node.gpus.insert(node.gpus.end(), static_cast<std::size_t>(count), gpu);
+        return {};
+    }
+
+    Expected<ModelIndex> intern_model(const std::string& model, std::string_view where) {
+        if (model.empty()) {
+            return ModelIndex::none();
+        }
+        if (!names_.models.find(model).valid() && names_.models.size() >= kModelsMax) {
+            return fail(ErrorKind::invalid, "{}.model: {}: {} models are known already", where,
+                        in_quotes(model), kModelsMax);
+        }
+        return names_.models.intern(model);
+    }
+
+    static Expected<SpareAmounts> read_spare(JsonObject& object) {
+        SpareAmounts spare{};
+        TESSERA_TRY(const Items* items, object.array("spare"));
+        if (items != nullptr && items->size() != spare.size()) {
+            return fail(ErrorKind::invalid, "{}.spare: {} amounts are not accepted: {} are",
+                        object.where(), items->size(), spare.size());
+        }
+        for (std::size_t i = 0; items != nullptr && i < spare.size(); ++i) {
+            TESSERA_TRY(spare[i],
+                        whole_number((*items)[i], at(object.where() + ".spare", i), 0, kAmountMax));
+        }
+        return spare;
+    }
+
+    static Expected<void> read_link(const JsonValue& value, std::string where, NodeSpec& node) {
+        TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
+        const std::int64_t last = node.links.gpus() - 1;
+        TESSERA_TRY(const std::int64_t a, object.number("a", {0, last, 0}, true));
+        TESSERA_TRY(const std::int64_t b, object.number("b", {0, last, 0}, true));
+        TESSERA_TRY(const std::size_t level,
+                    object.word("level", {kLinkWords[0], kLinkWords[1], kLinkWords[2],
+                                          kLinkWords[3], kLinkWords[4], kLinkWords[5]}));
+        TESSERA_TRY(const std::int64_t lanes, object.number("lanes", {0, 255, 0}));
+        TESSERA_CHECK(object.done());
+        if (a == b) {
+            return fail(ErrorKind::invalid, "{}: GPU {} is linked with itself", object.where(), a);
+        }
+        node.links.set(static_cast<int>(a), static_cast<int>(b),
+                       {static_cast<LinkLevel>(level), static_cast<std::uint8_t>(lanes)});
+        return {};
+    }
+
+    Expected<Demand> read_demand(const JsonValue& value, std::string where) {
+        TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
+        Demand demand;
+        TESSERA_TRY(const std::int64_t cpu, object.number("cpuMilli", {0, kAmountMax, 0}));
+        TESSERA_TRY(const std::int64_t memory, object.number("memoryMib", {0, kAmountMax, 0}));
+        TESSERA_TRY(const Items* models, object.array("models"));
+        TESSERA_TRY(const std::size_t service,
+                    object.word("service", {"guaranteed", "opportunistic", "latency"}));
+        TESSERA_TRY(const std::size_t isolation,
+                    object.word("isolation", {"none", "hook", "mps", "mig", "exclusive"}));
+        TESSERA_TRY(const std::int64_t priority,
+                    object.number("priority", {INT32_MIN, INT32_MAX, 0}));
+        TESSERA_TRY(demand.tolerates_no_new, object.boolean("toleratesNoNew"));
+        TESSERA_TRY(demand.admin_access, object.boolean("adminAccess"));
+        TESSERA_TRY(const std::string app, object.text("app", false));
+        TESSERA_TRY(demand.gang, read_gang(object));
+        TESSERA_TRY(const Items* alternatives, object.array("alternatives"));
+        TESSERA_CHECK(object.done());
+        demand.cpu = MilliCpu(cpu);
+        demand.memory = MemoryMib(memory);
+        demand.service = static_cast<ServiceClass>(service);
+        demand.isolation = static_cast<Isolation>(isolation);
+        demand.priority = static_cast<std::int32_t>(priority);
+        demand.app = app.empty() ? AppIndex::none() : names_.apps.intern(app);
+        for (std::size_t i = 0; models != nullptr && i < models->size(); ++i) {
+            const JsonValue& model = (*models)[i];
+            if (model.kind != JsonValue::Kind::string || model.text.empty()) {
+                return fail(ErrorKind::invalid,
+                            "{}.models[{}]: {} is not accepted: the name of a model is",
+                            object.where(), i, describe(model));
+            }
+            TESSERA_TRY(const ModelIndex index, intern_model(model.text, object.where()));
+            demand.models.push_back(index);
+        }
+        for (std::size_t i = 0; alternatives != nullptr && i < alternatives->size(); ++i) {
+            TESSERA_TRY(
+                Alternative alternative,
+                read_alternative((*alternatives)[i], at(object.where() + ".alternatives", i)));
+            demand.alternatives.push_back(std::move(alternative));
+        }
+        return demand;
+    }
+
+    Expected<std::optional<Gang>> read_gang(JsonObject& object) {
+        const JsonValue* value = object.find("gang");
+        if (value == nullptr) {
+            return std::nullopt;
+        }
+        TESSERA_TRY(JsonObject inner, JsonObject::of(*value, object.where() + ".gang"));
+        TESSERA_TRY(const std::string group, inner.text("group", true));
+        TESSERA_TRY(const std::int64_t size, inner.number("size", {1, INT32_MAX, 1}, true));
+        TESSERA_TRY(const std::int64_t minimum, inner.number("minimum", {1, size, size}));
+        TESSERA_CHECK(inner.done());
+        return Gang{names_.groups.intern(group), static_cast<std::int32_t>(size),
+                    static_cast<std::int32_t>(minimum)};
+    }
+
+    Expected<Alternative> read_alternative(const JsonValue& value, std::string where) {
+        if (value.kind != JsonValue::Kind::array || value.items.empty() ||
+            value.items.size() > kGrantsMax) {
+            return fail(ErrorKind::invalid, "{}: {} is not accepted: a list of 1 to {} requests is",
+                        where, describe(value), kGrantsMax);
+        }
+        Alternative alternative;
+        TESSERA_CHECK(read_all(&value.items, where, alternative.requests, &Reader::read_request));
+        return alternative;
+    }
+
+    Expected<GpuRequest> read_request(const JsonValue& value, std::string where) {
+        TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
+        GpuRequest request;
+        TESSERA_TRY(const std::string name, object.text("name", false));
+        TESSERA_TRY(const std::int64_t gpus, object.number("gpus", {1, kMaxGpusPerNode, 1}));
+        TESSERA_TRY(const std::int64_t milli, object.number("milli", {0, 1000, 1000}));
+        TESSERA_TRY(const std::int64_t limit, object.number("limitMilli", {0, kMilliMax, 1000}));
+        TESSERA_TRY(const std::int64_t memory, object.number("memoryMib", {0, kGpuMemoryMax, 0}));
+        TESSERA_TRY(const std::int64_t bytes,
+                    object.number("memoryBytes", {0, kGpuMemoryMax * kBytesPerMib, 0}));
+        TESSERA_TRY(const std::int64_t ppm, object.number("memoryPpm", {0, kWholeMemoryPpm, 0}));
+        TESSERA_TRY(const std::size_t rule, object.word("rule", {"none", "same", "distinct"}));
+        TESSERA_TRY(const std::size_t attribute, object.word("ruleAttribute", {"numa", "link"}));
+        TESSERA_TRY(request.spare, read_spare(object));
+        TESSERA_CHECK(object.done());
+        request.name = name.empty() ? RequestIndex::none() : names_.requests.intern(name);
+        request.gpus = static_cast<std::uint16_t>(gpus);
+        request.milli = MilliGpu(static_cast<std::int32_t>(milli));
+        request.limit = MilliGpu(static_cast<std::int32_t>(limit));
+        request.memory = MemoryMib(memory);
+        request.memory_bytes = Bytes(bytes);
+        request.memory_ppm = static_cast<std::int32_t>(ppm);
+        request.rule = static_cast<GroupRule>(rule);
+        if (request.rule != GroupRule::none) {
+            request.rule_attribute = attribute == 0 ? kAttributeNuma : kAttributeLink;
+        }
+        return request;
+    }
+
+    Expected<PodState> read_pod(const JsonValue& value, std::string where,
+                                const ClusterState& state) {
+        TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
+        PodState pod;
+        TESSERA_TRY(pod.name, object.text("name", true));
+        const auto last = static_cast<std::int64_t>(state.demands.size()) - 1;
+        TESSERA_TRY(const std::int64_t demand, object.number("demand", {0, last, 0}, true));
+        const JsonValue* placement = object.find("placement");
+        TESSERA_CHECK(object.done());
+        pod.demand = static_cast<std::uint32_t>(demand);
+        if (placement != nullptr) {
+            TESSERA_TRY(pod.placement,
+                        read_placement(*placement, object.where() + ".placement", state));
+        }
+        return pod;
+    }
+
+    Expected<Placement> read_placement(const JsonValue& value, std::string where,
+                                       const ClusterState& state) {
+        TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
+        Placement placement;
+        const auto last = static_cast<std::int64_t>(state.nodes.size()) - 1;
+        TESSERA_TRY(const std::int64_t node, object.number("node", {0, last, 0}, true));
+        TESSERA_TRY(const std::int64_t cpu, object.number("cpuMilli", {0, kAmountMax, 0}));
+        TESSERA_TRY(const std::int64_t memory, object.number("memoryMib", {0, kAmountMax, 0}));
+        TESSERA_TRY(const std::int64_t pods, object.number("pods", {0, 255, 1}));
+        TESSERA_TRY(const std::int64_t alternative, object.number("alternative", {0, 255, 0}));
+        TESSERA_TRY(placement.admin_access, object.boolean("adminAccess"));
+        TESSERA_TRY(const Items* grants, object.array("grants"));
+        TESSERA_CHECK(object.done());
+        placement.node = NodeIndex(static_cast<std::uint32_t>(node));
+        placement.cpu = MilliCpu(cpu);
+        placement.memory = MemoryMib(memory);
+        placement.pods = static_cast<std::uint8_t>(pods);
+        placement.alternative = static_cast<std::uint8_t>(alternative);
+        if (grants != nullptr && grants->size() > kGrantsMax) {
+            return fail(ErrorKind::invalid, "{}.grants: {} are not accepted: up to {} are",
+                        object.where(), grants->size(), kGrantsMax);
+        }
+        for (std::size_t i = 0; grants != nullptr && i < grants->size(); ++i) {
+            TESSERA_TRY(const DeviceGrant grant,
+                        read_grant((*grants)[i], at(object.where() + ".grants", i)));
+            placement.grants.push_back(grant);
+        }
+        return placement;
+    }
+
+    Expected<DeviceGrant> read_grant(const JsonValue& value, std::string where) {
+        TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
+        DeviceGrant grant;
+        TESSERA_TRY(const std::string request, object.text("request", false));
+        TESSERA_TRY(const std::int64_t gpu,
+                    object.number("gpu", {0, kMaxGpusPerNode - 1, 0}, true));
+        TESSERA_TRY(const std::int64_t milli, object.number("milli", {0, kMilliMax, 0}));
+        TESSERA_TRY(const std::int64_t memory, object.number("memoryMib", {0, kGpuMemoryMax, 0}));
+        TESSERA_TRY(grant.spare, read_spare(object));
+        TESSERA_CHECK(object.done());
+        grant.request = request.empty() ? RequestIndex::none() : names_.requests.intern(request);
+        grant.gpu = GpuIndex(static_cast<std::uint8_t>(gpu));
+        grant.milli = MilliGpu(static_cast<std::int32_t>(milli));
+        grant.memory = MemoryMib(memory);
+        return grant;
+    }
+
+    Vocabulary& names_;
+};
+
+}  // namespace
+
+Expected<ClusterState> read_state_json(std::string_view text, Vocabulary& names) {
+    TESSERA_TRY(const JsonValue root, parse_json(text));
+    return Reader(names).read(root);
+}
+
+}  // namespace tessera

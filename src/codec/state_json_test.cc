@@ -1,0 +1,110 @@
+#include "codec/state_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::string_view kSmall = R"({"version":1,"seed":"18446744073709551615","nodes":[
+    {"name":"a","cpuMilli":96000,"memoryMib":786432,
+     "gpus":[{"count":2,"model":"A100","memoryMib":81920},{"model":"T4","health":"evict"}],
+     "links":[{"a":0,"b":1,"level":"nvlink","lanes":12}]}],
+    "demands":[{"cpuMilli":4000,"memoryMib":8192,
+                "alternatives":[[{"name":"main","milli":500,"memoryMib":1024}]]}],
+    "pods":[{"name":"p","demand":0,"placement":{"node":0,"cpuMilli":4000,"memoryMib":8192,
+             "grants":[{"request":"main","gpu":1,"milli":500,"memoryMib":1024}]}},
+            {"name":"q","demand":0}],
+    "history":[0,0,-1]})";
+
+std::string error_of(std::string_view text) {
+    Vocabulary names;
+    const auto state = read_state_json(text, names);
+    return state ? "" : state.error().message;
+}
+
+TEST(StateJson, ReadsWhatIsThere) {
+    Vocabulary names;
+    const auto state = read_state_json(kSmall, names);
+    ASSERT_TRUE(state) << state.error().message;
+    EXPECT_EQ(state->seed, UINT64_MAX);
+    ASSERT_EQ(state->nodes.size(), 1U);
+    const NodeSpec& node = state->nodes[0];
+    ASSERT_EQ(node.gpus.size(), 3U);
+    EXPECT_EQ(names.models.name(node.gpus[2].model), "T4");
+    EXPECT_EQ(node.gpus[2].health, Health::evict);
+    EXPECT_EQ(node.links.at(1, 0), (Link{LinkLevel::nvlink, 12}));
+    EXPECT_EQ(node.pods, 110);
+    EXPECT_EQ(state->demands[0].alternatives[0].requests[0].milli, MilliGpu(500));
+    EXPECT_EQ(state->pods[0].placement->grants.begin()->gpu, GpuIndex(1));
+    EXPECT_FALSE(state->pods[1].placement);
+    EXPECT_EQ(state->history, (std::vector<std::int32_t>{0, 0, -1}));
+}
+
+TEST(StateJson, WhatIsWrittenReadsBackEqual) {
+    Vocabulary names;
+    auto state = read_state_json(kSmall, names);
+    ASSERT_TRUE(state);
+    Demand& demand = state->demands.emplace_back();
+    demand.models = {names.models.intern("T4")};
+    demand.service = ServiceClass::latency;
+    demand.isolation = Isolation::exclusive;
+    demand.priority = -7;
+    demand.gang = Gang{names.groups.intern("g"), 4, 2};
+    demand.app = names.apps.intern("bert");
+    demand.tolerates_no_new = true;
+    demand.admin_access = true;
+    GpuRequest request;
+    request.gpus = 2;
+    request.limit = MilliGpu(700);
+    request.memory_ppm = 250'000;
+    request.memory_bytes = Bytes(12'345);
+    request.spare = {1, 2, 3};
+    request.rule = GroupRule::distinct;
+    request.rule_attribute = kAttributeLink;
+    demand.alternatives = {{{request, request}}, {{request}}};
+    state->nodes[0].schedulable = false;
+    state->nodes[0].gpus[1].spare = {0, 4, 0};
+    state->pods[0].placement->admin_access = true;
+    state->pods[0].placement->pods = 0;
+    state->pods[0].placement->alternative = 1;
+    state->policy = "a \"policy\"";
+    const std::string written = write_state_json(*state, names);
+    const auto again = read_state_json(written, names);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->policy, state->policy);
+    EXPECT_EQ(again->seed, state->seed);
+    EXPECT_EQ(again->demands, state->demands);
+    EXPECT_EQ(again->pods, state->pods);
+    EXPECT_EQ(again->history, state->history);
+    EXPECT_EQ(again->nodes[0].links, state->nodes[0].links);
+    EXPECT_EQ(again->nodes[0].gpus[1].spare, state->nodes[0].gpus[1].spare);
+    EXPECT_EQ(write_state_json(*again, names), written);
+}
+
+TEST(StateJson, ErrorsNameThePlaceAndWhatIsAccepted) {
+    EXPECT_THAT(error_of("{}"), HasSubstr("version is missing"));
+    EXPECT_THAT(error_of(R"({"version":2,"nodes":[]})"), HasSubstr("from 1 to 1"));
+    EXPECT_THAT(error_of(R"({"version":1})"), HasSubstr("nodes is missing"));
+    EXPECT_THAT(error_of(R"({"version":1,"nodes":[],"node":[]})"), HasSubstr("\"node\""));
+    EXPECT_THAT(error_of(R"({"version":1,"seed":"x","nodes":[]})"), HasSubstr("seed"));
+    EXPECT_THAT(error_of(R"({"version":1,"nodes":[{"name":"a","cpuMilli":-1,"memoryMib":1}]})"),
+                HasSubstr("nodes[0].cpuMilli: -1 is not accepted"));
+    EXPECT_THAT(error_of(R"({"version":1,"nodes":[{"name":"a","cpuMilli":1,"memoryMib":1},
+                            {"name":"a","cpuMilli":1,"memoryMib":1}]})"),
+                HasSubstr("nodes[1].name: \"a\" is there twice"));
+    EXPECT_THAT(error_of(R"({"version":1,"nodes":[{"name":"a","cpuMilli":1,"memoryMib":1,
+                            "gpus":[{"count":9},{"count":8}]}]})"),
+                HasSubstr("nodes[0].gpus[1]: more than 16"));
+    EXPECT_THAT(error_of(R"({"version":1,"nodes":[],"pods":[{"name":"p","demand":0}]})"),
+                HasSubstr("pods[0].demand"));
+    EXPECT_THAT(error_of(R"({"version":1,"nodes":[],"demands":[{"alternatives":[[]]}]})"),
+                HasSubstr("demands[0].alternatives[0]"));
+    EXPECT_THAT(error_of(R"({"version":1,"nodes":[],"history":[0]})"), HasSubstr("history[0]"));
+    EXPECT_THAT(error_of("[1"), HasSubstr("not valid JSON"));
+}
+
+}  // namespace
+}  // namespace tessera
