@@ -12,7 +12,8 @@ class Churn {
   public:
     Churn(const RunSetup& setup, const Stream& stream, std::unique_ptr<Policy> policy)
         : workload_(*setup.workload),
-          world_({setup.workload, setup.nodes, stream.nodes, setup.seed}, std::move(policy)) {}
+          world_({setup.workload, setup.nodes, stream.nodes, setup.seed, setup.state},
+                 std::move(policy)) {}
 
     void stand(const StreamPod& pod) {
         ++run_.standing;

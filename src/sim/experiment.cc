@@ -5,8 +5,8 @@
 #include <span>
 #include <utility>
 
-#include "policy/registry.h"
 #include "sim/parallel.h"
+#include "sim/policy_source.h"
 
 namespace tessera {
 
@@ -25,9 +25,10 @@ class ExperimentRunner {
                      ExperimentProgress& progress)
         : inputs_(inputs), experiment_(experiment), progress_(progress) {}
 
-    Expected<RunRecord> run(const std::string& policy_name, std::uint64_t seed) const {
-        TESSERA_TRY(auto policy, make_policy(policy_name, {inputs_.workload.mix}));
-        const RunSetup setup{&inputs_.workload, &inputs_.nodes, seed, &progress_.arrivals_done};
+    Expected<RunRecord> run(const PolicySource& source, std::uint64_t seed) const {
+        TESSERA_TRY(auto policy, source.make({inputs_.workload.mix}));
+        const RunSetup setup{&inputs_.workload, &inputs_.nodes, seed, &progress_.arrivals_done,
+                             experiment_.state};
         if (experiment_.protocol == Protocol::inflate) {
             return inflate(setup, std::move(policy));
         }
@@ -139,7 +140,8 @@ std::string_view to_string(Protocol protocol) {
 
 Expected<void> check_policies(const std::vector<std::string>& policies, const Workload& workload) {
     for (const std::string& policy : policies) {
-        if (auto made = make_policy(policy, {workload.mix}); !made) {
+        TESSERA_TRY(const PolicySource source, PolicySource::open(policy));
+        if (auto made = source.make({workload.mix}); !made) {
             return tl::unexpected<Error>(std::move(made.error()));
         }
     }
@@ -150,6 +152,11 @@ Expected<std::vector<PolicyResult>> run_experiment(const ExperimentInputs& input
                                                    const Experiment& experiment,
                                                    ExperimentProgress& progress) {
     const ExperimentRunner runner(inputs, experiment, progress);
+    std::vector<PolicySource> sources;
+    for (const std::string& policy : experiment.policies) {
+        TESSERA_TRY(PolicySource source, PolicySource::open(policy));
+        sources.push_back(std::move(source));
+    }
     const std::size_t seeds = experiment.seeds.size();
     const std::size_t jobs = experiment.policies.size() * seeds;
     TESSERA_TRY(const std::size_t arrivals, runner.arrivals(experiment.seeds.front()));
@@ -161,7 +168,7 @@ Expected<std::vector<PolicyResult>> run_experiment(const ExperimentInputs& input
         const std::size_t policy = job % experiment.policies.size();
         const std::size_t seed = job / experiment.policies.size();
         const std::size_t place = policy * seeds + seed;
-        auto record = runner.run(experiment.policies[policy], experiment.seeds[seed]);
+        auto record = runner.run(sources[policy], experiment.seeds[seed]);
         if (record) {
             records[place] = std::move(*record);
         } else {
@@ -175,7 +182,7 @@ Expected<std::vector<PolicyResult>> run_experiment(const ExperimentInputs& input
     }
     std::vector<PolicyResult> results;
     for (std::size_t p = 0; p < experiment.policies.size(); ++p) {
-        results.push_back(gather(experiment.policies[p], experiment.seeds,
+        results.push_back(gather(sources[p].name(), experiment.seeds,
                                  std::span(records).subspan(p * seeds, seeds)));
     }
     return results;

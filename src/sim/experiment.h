@@ -25,7 +25,7 @@ std::string_view to_string(Protocol protocol);
 
 struct Experiment {
     Protocol protocol = Protocol::inflate;
-    std::vector<std::string> policies;
+    std::vector<std::string> policies;  // names, or policy files
     std::vector<std::uint64_t> seeds;
     std::size_t threads = 0;  // 0: one per core
     // inflate
@@ -41,6 +41,7 @@ struct Experiment {
     Discipline discipline = Discipline::backfill;
     bool trace_times = false;          // the trace's own submit times and durations
     std::optional<double> trace_load;  // stretched to this load
+    ClusterState* state = nullptr;     // how the only run ended; for one policy and one seed
 };
 
 struct ExperimentInputs {

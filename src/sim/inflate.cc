@@ -30,7 +30,8 @@ class Inflation {
     Inflation(const RunSetup& setup, const RunOrder& order, std::unique_ptr<Policy> policy)
         : workload_(*setup.workload),
           capacity_(gpu_milli_capacity(*setup.nodes)),
-          world_({setup.workload, setup.nodes, order.nodes, setup.seed}, std::move(policy)) {}
+          world_({setup.workload, setup.nodes, order.nodes, setup.seed, setup.state},
+                 std::move(policy)) {}
 
     void measure_fragmentation() { fragmentation_.emplace(world_.cluster(), workload_.mix); }
 

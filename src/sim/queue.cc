@@ -19,7 +19,8 @@ class QueueSimulation {
                     Discipline discipline)
         : workload_(*setup.workload),
           stream_(stream),
-          world_({setup.workload, setup.nodes, stream.nodes, setup.seed}, std::move(policy)),
+          world_({setup.workload, setup.nodes, stream.nodes, setup.seed, setup.state},
+                 std::move(policy)),
           line_(discipline),
           strict_(discipline == Discipline::strict) {
         started_.assign(stream.standing.size() + stream.arrivals.size(), kNotStarted);

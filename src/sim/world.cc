@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "base/assert.h"
+#include "engine/state.h"
+
 namespace tessera {
 
 namespace {
@@ -24,11 +27,46 @@ Engine::Options options(std::uint64_t seed) {
 }  // namespace
 
 World::World(const Setup& setup, std::unique_ptr<Policy> policy)
-    : engine_(in_order(setup), std::move(policy), options(setup.seed)) {
+    : engine_(in_order(setup), std::move(policy), options(setup.seed)),
+      workload_(setup.workload),
+      state_(setup.state) {
+    if (state_ != nullptr) {
+        *state_ = ClusterState();
+        state_->seed = setup.seed;
+    }
     classes_.reserve(setup.workload->mix.size());
     for (const ClassCount& entry : setup.workload->mix) {
         classes_.push_back(engine_.intern(entry.demand_class));
     }
+}
+
+World::~World() {
+    if (state_ == nullptr) {
+        return;
+    }
+    std::vector<Demand> demands;
+    for (const ClassCount& entry : workload_->mix) {
+        demands.push_back(demand_of(entry.demand_class));
+    }
+    std::vector<PodEntry> pods;
+    for (const auto& [pod, class_number] : pods_) {
+        pods.push_back({PodIndex(pod), fmt::format("pod-{}", pod), class_number});
+    }
+    ClusterState state = capture_state(engine_, std::move(demands), pods);
+    state.policy = engine_.placer().policy().name();
+    state.seed = state_->seed;
+    state.history = std::move(state_->history);
+    *state_ = std::move(state);
+}
+
+void World::note_departure(std::uint32_t pod) {
+    if (state_ == nullptr) {
+        return;
+    }
+    const auto known = pods_.find(pod);
+    TESSERA_ASSERT(known != pods_.end(), "only a pod that came leaves");
+    state_->history.push_back(-1 - static_cast<std::int32_t>(known->second));
+    pods_.erase(known);
 }
 
 }  // namespace tessera

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "model/cluster_state.h"
 #include "policy/policy.h"
 #include "sim/workload.h"
 
@@ -23,30 +25,58 @@ class World {
         const std::vector<NodeSpec>* nodes = nullptr;  // each must pass Cluster::check()
         std::span<const std::uint32_t> node_order;     // ties go to the earlier one
         std::uint64_t seed = 42;
+        ClusterState* state = nullptr;  // filled when the world ends; null: nothing is recorded
     };
     World(const Setup& setup, std::unique_ptr<Policy> policy);
+    ~World();
+    World(const World&) = delete;
+    World& operator=(const World&) = delete;
 
     // A pod comes and is placed if it fits. Only the policy learns of it when it must wait.
     bool arrive(std::uint32_t pod, std::uint32_t class_number) {
+        note_arrival(class_number);
+        note_pod(pod, class_number);
         return engine_.arrive(PodIndex(pod), classes_[class_number]);
     }
-    void observe(std::uint32_t class_number) { engine_.observe(classes_[class_number]); }
+    void observe(std::uint32_t class_number) {
+        note_arrival(class_number);
+        engine_.observe(classes_[class_number]);
+    }
     // Another try for a pod that waits; succeeds when fits() says so.
     bool place(std::uint32_t pod, std::uint32_t class_number) {
+        note_pod(pod, class_number);
         return engine_.try_place(PodIndex(pod), classes_[class_number]);
     }
     bool fits(std::uint32_t class_number) {
         return engine_.fitting_nodes(classes_[class_number]) > 0;
     }
-    void depart(std::uint32_t pod) { engine_.depart(PodIndex(pod)); }
+    void depart(std::uint32_t pod) {
+        note_departure(pod);
+        engine_.depart(PodIndex(pod));
+    }
 
     // Where a placed pod is.
     NodeIndex node_of(std::uint32_t pod) const { return engine_.placement(PodIndex(pod))->node; }
     const Cluster& cluster() const { return engine_.cluster(); }
 
   private:
+    void note_arrival(std::uint32_t class_number) {
+        if (state_ != nullptr) {
+            state_->history.push_back(static_cast<std::int32_t>(class_number));
+        }
+    }
+    void note_pod(std::uint32_t pod, std::uint32_t class_number) {
+        if (state_ != nullptr) {
+            pods_[pod] = class_number;
+        }
+    }
+    void note_departure(std::uint32_t pod);
+
     Engine engine_;
-    std::vector<ClassIndex> classes_;  // by class number
+    const Workload* workload_;
+    ClusterState* state_;
+    std::map<std::uint32_t, std::uint32_t> pods_;  // here or waiting, with their class numbers
+    std::vector<ClassIndex> classes_;              // by class number
 };
 
 }  // namespace tessera

@@ -40,6 +40,8 @@ int exit_code(ErrorKind kind);
 // The commands, each in the file of its name.
 int run_sim(const Arguments& arguments);
 int run_trace(const Arguments& arguments);
+int run_policy(const Arguments& arguments);
+int run_explain(const Arguments& arguments);
 int run_demo(const Arguments& arguments);
 int run_completion(const Arguments& arguments);
 int run_version(const Arguments& arguments);

@@ -16,6 +16,8 @@ constexpr Command kCommands[] = {
     {"demo", "a short simulated day on a small cluster, live in the terminal", run_demo},
     {"sim", "run a trace or a generated workload through placement policies", run_sim},
     {"trace", "generate, import and show workloads and node lists", run_trace},
+    {"explain", "why a pod goes where it goes, why it does not fit, what would help", run_explain},
+    {"policy", "list, show and check placement policies", run_policy},
     {"completion", "print the completion script of a shell: bash, zsh or fish", run_completion},
     {"version", "print the version", run_version},
     {"help", "list the commands, or explain one: tessera help sim", run_help},

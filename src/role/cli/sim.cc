@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "codec/state_json.h"
 #include "role/cli/arguments.h"
 #include "role/cli/command.h"
 #include "role/cli/inputs.h"
@@ -55,6 +56,7 @@ struct SimFlags {
     bool csv = false;
     std::string html;
     std::string plot;
+    std::string state;
     SuiteFlags suite;
 };
 
@@ -69,7 +71,7 @@ void add_input_flags(CLI::App& app, SimFlags& flags) {
 
 void add_run_flags(CLI::App& app, SimFlags& flags) {
     app.add_option("--policy", flags.policies,
-                   "NAME[,NAME...]; published = the six of FGD's paper (tessera)");
+                   "NAME|FILE.yaml[,...]; published = the six of FGD's paper (tessera)");
     app.add_option("--seeds", flags.seeds, "42, 42-51 or 1,2,7-9 (42)");
     app.add_option("--protocol", flags.protocol, "inflate, churn or queue (inflate)")
         ->check(CLI::IsMember({"inflate", "churn", "queue"}));
@@ -99,6 +101,8 @@ void add_output_flags(CLI::App& app, SimFlags& flags) {
     app.add_flag("--csv", flags.csv, "print CSV instead of the table");
     app.add_option("--html", flags.html, "write a page with plots and table to FILE");
     app.add_option("--plot", flags.plot, "inflate: write the plots as SVG to FILE");
+    app.add_option("--state", flags.state,
+                   "write how the run ended to FILE, for tessera explain; one policy, one seed");
     app.add_option("--suite", flags.suite.name, "a set of experiments instead: transfer")
         ->check(CLI::IsMember({"transfer"}));
     app.add_option("--data", flags.suite.data, "suite: directory with the real lists");
@@ -246,6 +250,15 @@ Expected<void> write_outputs(const std::vector<PolicyResult>& results, const Sim
     return {};
 }
 
+Expected<void> write_state(const std::string& path, const ClusterState& state,
+                           const Interner<ModelIndex>& models) {
+    Vocabulary names;
+    for (std::uint16_t i = 0; i < models.size(); ++i) {
+        names.models.intern(models.name(ModelIndex(i)));
+    }
+    return write_file(path, write_state_json(state, names));
+}
+
 Expected<void> simulate(const CLI::App& app, const SimFlags& flags) {
     TESSERA_CHECK(check_combination(app, flags));
     TESSERA_TRY(LoadedInputs loaded, load_inputs(flags.inputs));
@@ -259,8 +272,20 @@ Expected<void> simulate(const CLI::App& app, const SimFlags& flags) {
     if (inputs.workload.pods.empty()) {
         return fail(ErrorKind::invalid, "--pods: no pod is left to run");
     }
-    TESSERA_TRY(const Experiment experiment, experiment_of(app, flags, inputs.workload));
+    TESSERA_TRY(Experiment experiment, experiment_of(app, flags, inputs.workload));
+    ClusterState state;
+    if (!flags.state.empty()) {
+        if (experiment.policies.size() * experiment.seeds.size() != 1) {
+            return fail(ErrorKind::invalid, "--state is for one policy and one seed");
+        }
+        experiment.state = &state;
+    }
     TESSERA_TRY(const auto results, run_with_progress(inputs, experiment));
+    if (!flags.state.empty()) {
+        // A file is named as the user named it: explain finds the policy again.
+        state.policy = experiment.policies.front();
+        TESSERA_CHECK(write_state(flags.state, state, loaded.models));
+    }
     if (results.front().untimed > 0) {
         note(fmt::format("{} pods have no times in the trace and are left out",
                          results.front().untimed));
@@ -293,7 +318,7 @@ int run_sim(const Arguments& arguments) {
         flags.suite.seeds = given(app, "--seeds") ? flags.seeds : "";
         flags.suite.policies = given(app, "--policy") ? flags.policies : "";
         for (const char* name : {"--nodes", "--pods", "--protocol", "--orders", "--html", "--plot",
-                                 "--ratio", "--load", "--arrivals", "--lifetimes"}) {
+                                 "--ratio", "--load", "--arrivals", "--lifetimes", "--state"}) {
             if (given(app, name)) {
                 return report_error(
                     {ErrorKind::invalid, fmt::format("{} has no meaning with --suite", name)});

@@ -1,0 +1,386 @@
+// tessera explain: why a pod goes where it goes, why it fits nowhere, and what would help.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/quantity.h"
+#include "base/text.h"
+#include "codec/decision_json.h"
+#include "codec/kube_yaml.h"
+#include "codec/state_json.h"
+#include "dialect/dialect.h"
+#include "engine/diagnosis.h"
+#include "engine/explain.h"
+#include "engine/state.h"
+#include "role/cli/arguments.h"
+#include "role/cli/command.h"
+#include "role/cli/explain_text.h"
+#include "sim/file.h"
+#include "sim/policy_source.h"
+
+namespace tessera::cli {
+namespace {
+
+struct Flags {
+    std::string state;
+    std::string manifest;
+    std::string running;
+    std::string policy;
+    int gpus = 1;
+    int milli = 1000;
+    std::string gpu_memory;
+    std::string cpu = "0";
+    std::string memory = "0";
+    std::string models;
+    std::int64_t members = 1;
+    std::size_t runners_up = 3;
+    bool json = false;
+};
+
+// What is asked about, in words for the heading of several.
+struct Question {
+    std::string name;
+    Demand demand;
+    std::int64_t members = 1;
+    std::vector<std::string> notes;
+};
+
+struct Opened {
+    Vocabulary names;
+    ClusterState state;
+    std::unique_ptr<Engine> engine;
+    std::string_view node_name(NodeIndex node) const { return state.nodes[node.slot()].name; }
+};
+
+Expected<Bytes> parse_bytes(std::string_view flag, const std::string& text) {
+    auto quantity = Quantity::parse(text);
+    if (quantity && quantity->negative()) {
+        return fail(ErrorKind::invalid, "{}: {} is negative; 0 or more is accepted", flag, text);
+    }
+    auto bytes = quantity ? quantity->value_up() : tl::unexpected<Error>(quantity.error());
+    if (!bytes) {
+        return tl::unexpected<Error>(std::move(bytes.error()).within(flag));
+    }
+    return Bytes(*bytes);
+}
+
+Expected<Demand> demand_of_flags(const Flags& flags, Vocabulary& names) {
+    Demand demand;
+    auto cpu = Quantity::parse(flags.cpu);
+    auto milli = cpu ? cpu->milli_up() : tl::unexpected<Error>(cpu.error());
+    if (!milli || *milli < 0) {
+        return fail(ErrorKind::invalid, "--cpu: {} is not accepted; cores such as 4 or 500m are",
+                    in_quotes(flags.cpu));
+    }
+    demand.cpu = MilliCpu(*milli);
+    TESSERA_TRY(const Bytes memory, parse_bytes("--memory", flags.memory));
+    demand.memory = asked_mib(memory);
+    if (!flags.models.empty()) {
+        TESSERA_TRY(const auto models, parse_list("--model", flags.models));
+        for (const std::string& model : models) {
+            demand.models.push_back(names.models.intern(model));
+        }
+    }
+    if (flags.gpus == 0) {
+        return demand;
+    }
+    GpuRequest request;
+    request.gpus = static_cast<std::uint16_t>(flags.gpus);
+    request.milli = MilliGpu(flags.milli);
+    if (!flags.gpu_memory.empty()) {
+        TESSERA_TRY(request.memory_bytes, parse_bytes("--gpu-memory", flags.gpu_memory));
+        request.memory = asked_mib(request.memory_bytes);
+    }
+    demand.alternatives.push_back({{request}});
+    return demand;
+}
+
+Expected<std::vector<Question>> questions_of_manifest(const Flags& flags, Vocabulary& names) {
+    TESSERA_TRY(const std::string text, read_file(flags.manifest));
+    auto objects = read_kube_yaml(text);
+    if (!objects) {
+        return tl::unexpected<Error>(std::move(objects.error()).within(flags.manifest));
+    }
+    FilterTable filters;
+    DialectContext context{names, filters, {}};
+    std::vector<Question> questions;
+    for (const PodSet& set : objects->pods) {
+        auto asked = pod_demand(set.pod, context);
+        if (!asked) {
+            return tl::unexpected<Error>(
+                std::move(asked.error())
+                    .within(fmt::format("{}: pod {}", flags.manifest, in_quotes(set.pod.name))));
+        }
+        Question question;
+        question.name = set.pod.space + '/' + set.pod.name;
+        question.members = set.count;
+        if (asked->demand.filter.valid() && !filters[asked->demand.filter].trivial()) {
+            question.notes.emplace_back(
+                "its node selector and tolerations are not judged: a state file has no labels");
+        }
+        asked->demand.filter = FilterIndex::none();
+        if (asked->demand.gang) {
+            question.members = std::max<std::int64_t>(question.members, asked->demand.gang->size);
+        }
+        question.demand = std::move(asked->demand);
+        questions.push_back(std::move(question));
+    }
+    if (questions.empty()) {
+        return fail(ErrorKind::invalid, "{}: there is no pod in it", flags.manifest);
+    }
+    return questions;
+}
+
+// The mix that arrived, for the policy that must know it beforehand.
+std::vector<ClassCount> mix_of(const ClusterState& state) {
+    std::vector<ClassCount> mix;
+    for (const Demand& demand : state.demands) {
+        mix.push_back({demand_class(demand), 0});
+    }
+    for (const std::int32_t event : state.history) {
+        mix[static_cast<std::size_t>(event >= 0 ? event : 0)].count += event >= 0 ? 1 : 0;
+    }
+    std::erase_if(mix, [](const ClassCount& entry) { return entry.count == 0; });
+    return mix;
+}
+
+Expected<void> open_state(const Flags& flags, Opened& opened) {
+    TESSERA_TRY(const std::string text, read_file(flags.state));
+    auto state = read_state_json(text, opened.names);
+    if (!state) {
+        // What is in the file is not the user's command: the environment is wrong.
+        return fail(ErrorKind::environment, "{}: {}", flags.state, state.error().message);
+    }
+    opened.state = std::move(*state);
+    std::string name = flags.policy.empty() ? opened.state.policy : flags.policy;
+    TESSERA_TRY(const PolicySource source, PolicySource::open(name.empty() ? "tessera" : name));
+    std::vector<ClassCount> mix;
+    if (source.name() == "fgd-published") {
+        mix = mix_of(opened.state);
+    }
+    auto policy = source.make({.mix = mix});
+    if (!policy) {
+        return tl::unexpected<Error>(std::move(policy.error()));
+    }
+    Engine::Options options;
+    options.seed = opened.state.seed;
+    auto engine = restore_engine(opened.state, std::move(*policy), options);
+    if (!engine) {
+        return fail(ErrorKind::environment, "{}: {}", flags.state, engine.error().message);
+    }
+    opened.engine = std::move(*engine);
+    return {};
+}
+
+// The first alternative that fits, else the first.
+Decision decide(Opened& opened, const Question& question, const Flags& flags) {
+    ExplainOptions options{.runners_up = flags.runners_up};
+    options.keep_whole = question.demand.isolation == Isolation::exclusive;
+    const std::size_t alternatives = std::max<std::size_t>(1, question.demand.alternatives.size());
+    Decision first;
+    for (std::size_t i = 0; i < alternatives; ++i) {
+        Decision decision =
+            explain(opened.engine->placer_to_explain(), demand_class(question.demand, i), options);
+        if (decision.placed()) {
+            decision.placement->alternative = static_cast<std::uint8_t>(i);
+            return decision;
+        }
+        if (i == 0) {
+            first = std::move(decision);
+        }
+    }
+    return first;
+}
+
+GangVerdict gang_of(Opened& opened, const Question& question) {
+    const Placer& placer = opened.engine->placer();
+    const Cluster& cluster = opened.engine->cluster();
+    return judge_gang(cluster, cluster.catalog(placer.classes()),
+                      placer.policy().adapt(demand_class(question.demand)), question.members);
+}
+
+void print_json(const Opened& opened, const Question& question, const Decision& decision,
+                const GangVerdict& gang) {
+    const DecisionNames names{[&](NodeIndex node) { return opened.node_name(node); }, opened.names};
+    JsonWriter json;
+    json.begin_object();
+    json.member("pod", question.name);
+    json.member("fits", decision.placed() && gang.fits);
+    json.key("notes");
+    json.begin_array();
+    for (const std::string& note : question.notes) {
+        json.value(note);
+    }
+    json.end_array();
+    if (question.members > 1) {
+        json.key("group");
+        json.begin_object();
+        json.member("size", question.members);
+        json.member("fits", gang.fits);
+        json.member("membersNow", gang.members_now);
+        json.member("membersOnEmptyCluster", gang.members_empty);
+        if (!gang.fits) {
+            json.member("code", refusal_info(gang.code).name);
+        }
+        json.end_object();
+    }
+    json.key("decision");
+    write_decision(decision, names, json);
+    json.end_object();
+    fmt::print("{}\n", json.take());
+}
+
+int answer(Opened& opened, const Question& question, const Flags& flags) {
+    const Decision decision = decide(opened, question, flags);
+    const GangVerdict gang = gang_of(opened, question);
+    if (flags.json) {
+        print_json(opened, question, decision, gang);
+    } else {
+        const DecisionNames names{[&](NodeIndex node) { return opened.node_name(node); },
+                                  opened.names};
+        fmt::print("{}: ", question.name);
+        fmt::print("{}", decision_text(decision, names, {.colour = isatty(STDOUT_FILENO) != 0}));
+        if (question.members > 1) {
+            fmt::print("\n{}", gang_text(gang, question.members));
+        }
+        for (const std::string& note : question.notes) {
+            fmt::print("note: {}\n", note);
+        }
+    }
+    return decision.placed() && gang.fits ? kExitFine : kExitNo;
+}
+
+Expected<std::size_t> find_pod(const ClusterState& state, const std::string& name) {
+    std::vector<std::string> near;
+    for (std::size_t i = 0; i < state.pods.size(); ++i) {
+        const std::string& known = state.pods[i].name;
+        if (known == name || known.ends_with('/' + name)) {
+            return i;
+        }
+        if (near.size() < 5 && known.find(name) != std::string::npos) {
+            near.push_back(known);
+        }
+    }
+    return fail(ErrorKind::not_found, "pod {} is not in the state{}{}", in_quotes(name),
+                near.empty() ? "" : "; perhaps ", fmt::join(near, ", "));
+}
+
+int answer_running(Opened& opened, const Flags& flags) {
+    const auto at = find_pod(opened.state, flags.running);
+    if (!at) {
+        return report_error(at.error());
+    }
+    const PodState& pod = opened.state.pods[*at];
+    const Demand& demand = opened.state.demands[pod.demand];
+    if (!pod.placement) {
+        return answer(opened, {pod.name, demand, 1, {}}, flags);
+    }
+    const auto view = opened.engine->ledger().find(OwnerId::pod(static_cast<std::uint32_t>(*at)));
+    const RunningReport report = explain_running(opened.engine->placer_to_explain(),
+                                                 demand_class(demand, pod.placement->alternative),
+                                                 *pod.placement, view->start);
+    const DecisionNames names{[&](NodeIndex node) { return opened.node_name(node); }, opened.names};
+    if (!flags.json) {
+        fmt::print("{}",
+                   running_text(pod.name, report, names, {.colour = isatty(STDOUT_FILENO) != 0}));
+        return kExitFine;
+    }
+    JsonWriter json;
+    json.begin_object();
+    json.member("pod", pod.name);
+    write_placement(report.placement, names, json);
+    json.member("nodesBetterNow", report.better);
+    json.key("here");
+    write_candidate(report.here, names, json);
+    json.key("devices");
+    write_devices(report.devices, json);
+    json.key("decidedAnew");
+    write_decision(report.anew, names, json);
+    json.end_object();
+    fmt::print("{}\n", json.take());
+    return kExitFine;
+}
+
+int run(const Flags& flags) {
+    Opened opened;
+    if (const auto done = open_state(flags, opened); !done) {
+        return report_error(done.error());
+    }
+    if (!flags.running.empty()) {
+        return answer_running(opened, flags);
+    }
+    std::vector<Question> questions;
+    if (!flags.manifest.empty()) {
+        auto read = questions_of_manifest(flags, opened.names);
+        if (!read) {
+            return report_error({ErrorKind::environment, read.error().message});
+        }
+        questions = std::move(*read);
+    } else {
+        auto demand = demand_of_flags(flags, opened.names);
+        if (!demand) {
+            return report_error(demand.error());
+        }
+        questions.push_back({"the pod", std::move(*demand), flags.members, {}});
+    }
+    int worst = kExitFine;
+    for (const Question& question : questions) {
+        worst = std::max(worst, answer(opened, question, flags));
+    }
+    return worst;
+}
+
+}  // namespace
+
+int run_explain(const Arguments& arguments) {
+    CLI::App app(
+        "Explain a placement: why here, why not, and what would make it fit. Nothing is placed.",
+        "tessera explain");
+    app.footer(
+        "examples:\n"
+        "  tessera sim --nodes openb --pods openb --state now.json\n"
+        "  tessera explain --state now.json --milli 500 --gpu-memory 8Gi --cpu 4 --memory 16Gi\n"
+        "  tessera explain --state now.json --gpus 8 --model V100M32 --policy mine.yaml\n"
+        "  tessera explain --state now.json --pod train.yaml --json\n"
+        "  tessera explain --state now.json --running pod-17\n\n"
+        "Exit codes: 0 fits, 1 does not fit, 2 wrong use, 3 a file is missing or not good.");
+    Flags flags;
+    app.add_option("--state", flags.state, "the cluster: a file that sim --state wrote")
+        ->required();
+    CLI::Option* pod = app.add_option("--pod", flags.manifest, "a pod's manifest, in YAML or JSON");
+    CLI::Option* running =
+        app.add_option("--running", flags.running, "a pod of the state, by its name");
+    pod->excludes(running);
+    app.add_option("--policy", flags.policy, "a policy's name or file; by default the state's");
+    std::vector<CLI::Option*> asked{
+        app.add_option("--gpus", flags.gpus, "GPUs asked for; 0 for none")
+            ->check(CLI::Range(0, kMaxGpusPerNode))
+            ->capture_default_str(),
+        app.add_option("--milli", flags.milli, "thousandths of each GPU; 1000 is a whole one")
+            ->check(CLI::Range(1, 1000))
+            ->capture_default_str(),
+        app.add_option("--gpu-memory", flags.gpu_memory, "memory of each GPU, such as 8Gi"),
+        app.add_option("--cpu", flags.cpu, "cores, such as 4 or 500m"),
+        app.add_option("--memory", flags.memory, "node memory, such as 16Gi"),
+        app.add_option("--model", flags.models, "allowed GPU models, best first: A100,V100"),
+        app.add_option("--members", flags.members, "so many equal pods together")
+            ->check(CLI::Range(1, 1'000'000)),
+    };
+    for (CLI::Option* option : asked) {
+        option->excludes(pod)->excludes(running);
+    }
+    app.add_option("--top", flags.runners_up, "how many other nodes to show")
+        ->check(CLI::Range(0, 10'000))
+        ->capture_default_str();
+    app.add_flag("--json", flags.json, "as JSON, one object per pod");
+    if (const auto code = parse(app, arguments)) {
+        return *code;
+    }
+    return run(flags);
+}
+
+}  // namespace tessera::cli

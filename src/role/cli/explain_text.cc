@@ -1,0 +1,288 @@
+#include "role/cli/explain_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+namespace tessera::cli {
+namespace {
+
+constexpr std::string_view kGreen = "\x1b[32m";
+constexpr std::string_view kRed = "\x1b[31m";
+constexpr std::string_view kBold = "\x1b[1m";
+
+std::string painted(std::string_view text, std::string_view colour, const TextStyle& style) {
+    return style.colour ? fmt::format("{}{}\x1b[0m", colour, text) : std::string(text);
+}
+
+std::string plural(std::int64_t count, std::string_view what) {
+    return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
+}
+
+// Columns as wide as their widest cell; the first and the last to the left, the others right.
+class Table {
+  public:
+    explicit Table(std::vector<std::string> head) { rows_.push_back(std::move(head)); }
+    void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+
+    std::string text() const {
+        std::vector<std::size_t> widths(rows_.front().size(), 0);
+        for (const auto& row : rows_) {
+            for (std::size_t i = 0; i < row.size(); ++i) {
+                widths[i] = std::max(widths[i], row[i].size());
+            }
+        }
+        std::string out;
+        for (const auto& row : rows_) {
+            std::string line = " ";
+            for (std::size_t i = 0; i < row.size(); ++i) {
+                const bool left = i == 0 || i + 1 == row.size();
+                line += left ? fmt::format(" {:<{}} ", row[i], widths[i])
+                             : fmt::format(" {:>{}} ", row[i], widths[i]);
+            }
+            line.erase(line.find_last_not_of(' ') + 1);
+            out += line + '\n';
+        }
+        return out;
+    }
+
+  private:
+    std::vector<std::vector<std::string>> rows_;
+};
+
+std::string gpu_list(const DeviceChoice& devices) {
+    std::string list;
+    for (const DeviceReason& reason : devices.taken) {
+        list += fmt::format("{}{}", list.empty() ? "" : ", ", reason.gpu.value());
+    }
+    return (devices.taken.size() == 1 ? "GPU " : "GPUs ") + list;
+}
+
+std::string devices_text(const DeviceChoice& devices) {
+    std::string out;
+    for (const DeviceReason& reason : devices.taken) {
+        out += fmt::format("  GPU {}: {} milli and {} MiB free, {}\n", reason.gpu.value(),
+                           grouped(reason.idle.value()), grouped(reason.free_memory.value()),
+                           reason.shares == 0 ? "empty" : plural(reason.shares, "share"));
+    }
+    if (devices.taken.size() == 1 && devices.fitting > 1) {
+        out += fmt::format("  of {} that fit there{}\n", plural(devices.fitting, "GPU"),
+                           devices.tightest   ? " it is the tightest"
+                           : devices.emptiest ? " it is the emptiest"
+                                              : " it costs the node least");
+    } else if (devices.taken.size() > 1) {
+        out += fmt::format("  of {} that fit there", plural(devices.fitting, "GPU"));
+        out += devices.slowest_link ? fmt::format("; the slowest link between them is {}\n",
+                                                  to_string(*devices.slowest_link))
+                                    : "; nothing is known of their links\n";
+    }
+    return out;
+}
+
+std::string number(double value) {
+    return value == static_cast<double>(static_cast<std::int64_t>(value))
+               ? grouped(static_cast<std::int64_t>(value))
+               : fmt::format("{:.2f}", value);
+}
+
+struct CandidateRow {
+    const Candidate& candidate;
+    std::string note;
+};
+
+std::string candidates_text(const std::vector<CandidateRow>& rows, const DecisionNames& names) {
+    std::vector<std::string> head{"node", "score"};
+    for (const ScoreTerm& term : rows.front().candidate.terms) {
+        head.push_back(term.name);
+    }
+    head.emplace_back("");
+    Table table(std::move(head));
+    for (const CandidateRow& entry : rows) {
+        std::vector<std::string> row{std::string(names.node(entry.candidate.node)),
+                                     number(entry.candidate.score)};
+        for (const ScoreTerm& term : entry.candidate.terms) {
+            row.push_back(number(term.value));
+        }
+        row.push_back(entry.note);
+        table.add(std::move(row));
+    }
+    return table.text();
+}
+
+std::string refusals_text(const Decision& decision) {
+    Table table({"reason", "nodes", "in all", "GPUs", ""});
+    for (const RefusalCount& count : decision.refusal.counts) {
+        const RefusalInfo& info = refusal_info(count.code);
+        table.add({std::string(info.name), grouped(count.nodes), grouped(count.nodes_any),
+                   grouped(count.gpus), std::string(info.sentence)});
+    }
+    std::string out = table.text();
+    if (decision.refusal.gpus_fitting > 0) {
+        out += fmt::format("  {} of these nodes would serve by themselves\n",
+                           plural(decision.refusal.gpus_fitting, "GPU"));
+    }
+    return out;
+}
+
+std::string_view outlook(RefusalKind kind) {
+    switch (kind) {
+        case RefusalKind::preemption_may_help:
+            return "others hold what it asks for: it fits when they have left";
+        case RefusalKind::not_now:
+            return "it has to wait for a GPU or a node to return";
+        case RefusalKind::never_here:
+            return "no node of this cluster can ever hold it";
+        case RefusalKind::internal:
+            break;
+    }
+    return "internal error";
+}
+
+std::string placed_text(const Decision& decision, const DecisionNames& names,
+                        const TextStyle& style) {
+    const std::string_view node = names.node(decision.placement->node);
+    std::string out = painted(
+        fmt::format("fits on {} of {}: goes to {}{}", plural(decision.nodes_fitting, "node"),
+                    grouped(decision.nodes), node,
+                    decision.devices.taken.empty() ? "" : ", " + gpu_list(decision.devices)),
+        kGreen, style);
+    out += '\n';
+    out += devices_text(decision.devices);
+    std::vector<CandidateRow> rows;
+    for (const Candidate& candidate : decision.candidates) {
+        rows.push_back({candidate, rows.empty() ? "chosen" : ""});
+    }
+    const bool by_lot = decision.candidates.front().terms.empty();
+    out +=
+        fmt::format("\n{} (policy {}{})\n", painted("why this node", kBold, style), decision.policy,
+                    by_lot ? ", any node that fits, by a seeded draw" : ", larger is better");
+    out += candidates_text(rows, names);
+    if (!decision.refusal.counts.empty()) {
+        out += fmt::format("\n{}\n", painted("why not the others", kBold, style));
+        out += refusals_text(decision);
+    }
+    return out;
+}
+
+std::string refused_text(const Decision& decision, const DecisionNames& names,
+                         const TextStyle& style) {
+    std::string out = painted(
+        fmt::format("does not fit on any of {}", plural(decision.nodes, "node")), kRed, style);
+    out += fmt::format(": {}\n\n{} (policy {})\n", outlook(decision.refusal.kind),
+                       painted("why", kBold, style), decision.policy);
+    out += refusals_text(decision);
+    out += fmt::format("\n{}\n", painted("would fit", kBold, style));
+    for (const Fix& fix : decision.refusal.fixes) {
+        out += fmt::format("  {}\n", fix_text(fix, names));
+    }
+    if (decision.refusal.fixes.empty()) {
+        out += "  by no single change\n";
+    }
+    return out;
+}
+
+std::string amount_text(const Fix& fix, std::string_view unit, std::string_view what) {
+    if (fix.to == 0) {
+        return fmt::format("if it asked for no {}", what);
+    }
+    return fmt::format("with {} {} less {} ({} instead of {})", grouped(fix.asked - fix.to), unit,
+                       what, grouped(fix.to), grouped(fix.asked));
+}
+
+std::string change_text(const Fix& fix, const DecisionNames& names) {
+    switch (fix.kind) {
+        case FixKind::less_gpu_memory:
+            if (fix.relative) {
+                return fmt::format("with {:.4f} % of a GPU's memory instead of {:.4f} %",
+                                   static_cast<double>(fix.to) / 1e4,
+                                   static_cast<double>(fix.asked) / 1e4);
+            }
+            return amount_text(fix, "MiB", "GPU memory");
+        case FixKind::less_gpu_compute:
+            if (fix.asked >= kWholeGpu.value()) {
+                return fmt::format("with a share of {} milli instead of a whole GPU",
+                                   grouped(fix.to));
+            }
+            return amount_text(fix, "milli", "GPU compute");
+        case FixKind::less_cpu:
+            return amount_text(fix, "milli-cores", "CPU");
+        case FixKind::less_memory:
+            return amount_text(fix, "MiB", "node memory");
+        case FixKind::fewer_gpus:
+            return fmt::format("with {} instead of {}", plural(fix.to, "GPU"), fix.asked);
+        case FixKind::other_model:
+            return fmt::format("if {} were allowed", fix.model.valid()
+                                                         ? names.vocabulary.models.name(fix.model)
+                                                         : "GPUs of unknown model");
+        case FixKind::healthy_gpu:
+            return "when GPUs that are unhealthy or drained are back";
+        case FixKind::open_node:
+            return "when cordoned nodes are opened";
+        case FixKind::others_leave:
+            break;
+    }
+    return "when other pods have left";
+}
+
+}  // namespace
+
+std::string grouped(std::int64_t number) {
+    std::string digits = fmt::format("{}", number);
+    for (std::size_t at = digits.size(); at > 3 + (number < 0 ? 1U : 0U);) {
+        at -= 3;
+        digits.insert(at, 1, ' ');
+    }
+    return digits;
+}
+
+std::string fix_text(const Fix& fix, const DecisionNames& names) {
+    std::string where = fmt::format("on {}", plural(fix.nodes, "node"));
+    if (fix.gpus > 0) {
+        where = fmt::format("on {} of {}", plural(fix.gpus, "GPU"), plural(fix.nodes, "node"));
+    }
+    return fmt::format("{}: {}", change_text(fix, names), where);
+}
+
+std::string decision_text(const Decision& decision, const DecisionNames& names,
+                          const TextStyle& style) {
+    return decision.placed() ? placed_text(decision, names, style)
+                             : refused_text(decision, names, style);
+}
+
+std::string running_text(std::string_view pod, const RunningReport& report,
+                         const DecisionNames& names, const TextStyle& style) {
+    std::string out =
+        painted(fmt::format("{} runs on {}{}", pod, names.node(report.placement.node),
+                            report.devices.taken.empty() ? "" : ", " + gpu_list(report.devices)),
+                kGreen, style);
+    out += "\nwithout it the node would look like this:\n";
+    out += devices_text(report.devices);
+    std::vector<CandidateRow> rows{{report.here, "here"}};
+    for (const Candidate& candidate : report.anew.candidates) {
+        if (candidate.node != report.here.node) {
+            rows.push_back(
+                {candidate, rows.size() == 1 && report.better > 0 ? "would be chosen now" : ""});
+        }
+    }
+    out += fmt::format("\n{} (policy {}, larger is better)\n",
+                       painted("its node's score now", kBold, style), report.anew.policy);
+    out += candidates_text(rows, names);
+    out += report.better == 0
+               ? "  no node would be better now\n"
+               : fmt::format("  {} would come before it now\n", plural(report.better, "node"));
+    return out;
+}
+
+std::string gang_text(const GangVerdict& verdict, std::int64_t size) {
+    if (verdict.fits) {
+        return fmt::format("all {} members fit together\n", grouped(size));
+    }
+    const RefusalInfo& info = refusal_info(verdict.code);
+    return fmt::format("{}: {} ({} of {} fit now, {} on the empty cluster)\n", info.name,
+                       info.sentence, grouped(verdict.members_now), grouped(size),
+                       grouped(verdict.members_empty));
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,33 @@
+// Decisions in words: aligned text for a terminal, in colour only where that is one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "codec/decision_json.h"
+#include "engine/diagnosis.h"
+#include "engine/explain.h"
+#include "model/decision.h"
+
+namespace tessera::cli {
+
+struct TextStyle {
+    bool colour = false;
+};
+
+// "12 345": thousands apart.
+std::string grouped(std::int64_t number);
+
+// "with 2 048 MiB less GPU memory (6 144 instead of 8 192): on 31 GPUs of 12 nodes"
+std::string fix_text(const Fix& fix, const DecisionNames& names);
+
+// Why here, or why nowhere and what would help.
+std::string decision_text(const Decision& decision, const DecisionNames& names,
+                          const TextStyle& style);
+// Where a pod is, and how that node scores for it now.
+std::string running_text(std::string_view pod, const RunningReport& report,
+                         const DecisionNames& names, const TextStyle& style);
+std::string gang_text(const GangVerdict& verdict, std::int64_t size);
+
+}  // namespace tessera::cli

@@ -1,0 +1,221 @@
+// tessera explain and tessera policy as a user meets them.
+#include "role/cli/explain_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "role/cli/command.h"
+#include "sim/file.h"
+
+namespace tessera::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Outcome {
+    int code = 0;
+    std::string out;
+    std::string err;
+};
+
+Outcome tessera(std::vector<std::string> arguments) {
+    std::vector<const char*> argv{"tessera"};
+    for (const std::string& argument : arguments) {
+        argv.push_back(argument.c_str());
+    }
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    Outcome outcome;
+    outcome.code = run_command_line(static_cast<int>(argv.size()), argv.data());
+    std::fflush(stdout);
+    outcome.out = testing::internal::GetCapturedStdout();
+    outcome.err = testing::internal::GetCapturedStderr();
+    return outcome;
+}
+
+// Files of this test, gone when it ends.
+class Files : public testing::Test {
+  protected:
+    std::string write(const std::string& name, std::string_view text) {
+        const std::string path = testing::TempDir() + "tessera_explain_" + name;
+        EXPECT_TRUE(write_file(path, text));
+        paths_.push_back(path);
+        return path;
+    }
+    ~Files() override {
+        for (const std::string& path : paths_) {
+            std::remove(path.c_str());
+        }
+    }
+
+    std::vector<std::string> paths_;
+};
+
+constexpr std::string_view kState = R"({"version":1,"policy":"binpack","nodes":[
+    {"name":"gpu-a","cpuMilli":16000,"memoryMib":65536,
+     "gpus":[{"count":2,"model":"A100","memoryMib":40960}]},
+    {"name":"gpu-b","cpuMilli":16000,"memoryMib":65536,
+     "gpus":[{"count":4,"model":"A100","memoryMib":40960}]},
+    {"name":"cpu","cpuMilli":16000,"memoryMib":65536}],
+    "demands":[{"cpuMilli":1000,"memoryMib":1024,
+                "alternatives":[[{"milli":300,"memoryMib":30720}]]}],
+    "pods":[{"name":"default/old","demand":0,"placement":{"node":0,"cpuMilli":1000,
+             "memoryMib":1024,"grants":[{"gpu":0,"milli":300,"memoryMib":30720}]}},
+            {"name":"default/waits","demand":0}],
+    "history":[0,0]})";
+
+using ExplainCommand = Files;
+using PolicyCommand = Files;
+
+TEST(ExplainText, ThousandsAreApart) {
+    EXPECT_EQ(grouped(0), "0");
+    EXPECT_EQ(grouped(999), "999");
+    EXPECT_EQ(grouped(2048), "2 048");
+    EXPECT_EQ(grouped(-1234567), "-1 234 567");
+    EXPECT_EQ(grouped(-123), "-123");
+}
+
+TEST_F(ExplainCommand, WhyHere) {
+    const std::string state = write("s.json", kState);
+    const Outcome fits =
+        tessera({"explain", "--state", state, "--milli", "500", "--gpu-memory", "8Gi"});
+    EXPECT_EQ(fits.code, kExitFine) << fits.err;
+    EXPECT_THAT(fits.out, HasSubstr("fits on 2 nodes of 3: goes to gpu-a, GPU 0"));
+    EXPECT_THAT(fits.out, HasSubstr("GPU 0: 700 milli and 10 240 MiB free, 1 share"));
+    EXPECT_THAT(fits.out, HasSubstr("of 2 GPUs that fit there it is the tightest"));
+    EXPECT_THAT(fits.out, AllOf(HasSubstr("chosen"), HasSubstr("NodeHasNoGpu")));
+    EXPECT_THAT(fits.out, Not(HasSubstr("\x1b")));  // not a terminal
+}
+
+TEST_F(ExplainCommand, WhyNotAndWhatWouldHelp) {
+    const std::string state = write("s.json", kState);
+    const Outcome refused =
+        tessera({"explain", "--state", state, "--gpus", "8", "--cpu", "20", "--model", "A100"});
+    EXPECT_EQ(refused.code, kExitNo);
+    EXPECT_THAT(refused.out, HasSubstr("no node of this cluster can ever hold it"));
+    EXPECT_THAT(refused.out, HasSubstr("by no single change"));
+    const Outcome close = tessera({"explain", "--state", state, "--gpus", "4", "--cpu", "17"});
+    EXPECT_THAT(close.out, HasSubstr("with 1 000 milli-cores less CPU (16 000 instead of 17 000): "
+                                     "on 4 GPUs of 1 node"));
+    const Outcome json = tessera({"explain", "--state", state, "--gpus", "6", "--json"});
+    EXPECT_EQ(json.code, kExitNo);
+    EXPECT_THAT(json.out, HasSubstr(R"("fits":false)"));
+    EXPECT_THAT(json.out, HasSubstr(R"({"fix":"FewerGpus","asked":6,"to":4,"unit":"GPUs")"));
+    EXPECT_THAT(json.out,
+                HasSubstr(R"("code":"GpuCountInsufficient","kind":"never on this node")"));
+}
+
+TEST_F(ExplainCommand, PodsOfTheStateAndManifests) {
+    const std::string state = write("s.json", kState);
+    const Outcome running = tessera({"explain", "--state", state, "--running", "old"});
+    EXPECT_EQ(running.code, kExitFine) << running.err;
+    EXPECT_THAT(running.out, HasSubstr("default/old runs on gpu-a, GPU 0"));
+    EXPECT_THAT(running.out, HasSubstr("no node would be better now"));
+    const Outcome waiting = tessera({"explain", "--state", state, "--running", "default/waits"});
+    EXPECT_THAT(waiting.out, HasSubstr("default/waits: fits on"));
+    const Outcome unknown = tessera({"explain", "--state", state, "--running", "wait"});
+    EXPECT_EQ(unknown.code, kExitNo);
+    EXPECT_THAT(unknown.err, HasSubstr("perhaps default/waits"));
+
+    const std::string manifest = write("pod.yaml",
+                                       "apiVersion: v1\n"
+                                       "kind: Pod\n"
+                                       "metadata: {name: train}\n"
+                                       "spec:\n"
+                                       "  nodeSelector: {zone: a}\n"
+                                       "  containers:\n"
+                                       "  - name: main\n"
+                                       "    image: x\n"
+                                       "    resources: {limits: {nvidia.com/gpu: 4}}\n");
+    const Outcome pod = tessera({"explain", "--state", state, "--pod", manifest});
+    EXPECT_EQ(pod.code, kExitFine) << pod.err;
+    EXPECT_THAT(pod.out, HasSubstr("default/train: fits on 1 node of 3: goes to gpu-b, GPUs 0, 1"));
+    EXPECT_THAT(pod.out, HasSubstr("note: its node selector"));
+}
+
+TEST_F(ExplainCommand, GroupsAndPolicies) {
+    const std::string state = write("s.json", kState);
+    EXPECT_EQ(tessera({"explain", "--state", state, "--members", "5"}).code, kExitFine);
+    const Outcome six = tessera({"explain", "--state", state, "--members", "6"});
+    EXPECT_EQ(six.code, kExitNo);
+    EXPECT_THAT(six.out, HasSubstr("GangIncomplete"));
+    EXPECT_THAT(tessera({"explain", "--state", state, "--members", "7"}).out,
+                HasSubstr("GangTooLarge"));
+    const std::string policy =
+        write("p.yaml", "name: mine\nscores:\n- {name: spread}\ndevices: emptiest\n");
+    const Outcome own =
+        tessera({"explain", "--state", state, "--milli", "100", "--policy", policy});
+    EXPECT_THAT(own.out, AllOf(HasSubstr("goes to gpu-b"), HasSubstr("policy mine")));
+}
+
+TEST_F(ExplainCommand, WrongUseAndWrongFiles) {
+    const std::string state = write("s.json", kState);
+    EXPECT_EQ(tessera({"explain"}).code, kExitUse);
+    EXPECT_EQ(tessera({"explain", "--state", state, "--gpus", "17"}).code, kExitUse);
+    EXPECT_EQ(tessera({"explain", "--state", state, "--running", "x", "--gpus", "1"}).code,
+              kExitUse);
+    EXPECT_EQ(tessera({"explain", "--state", state, "--cpu", "many"}).code, kExitUse);
+    EXPECT_EQ(tessera({"explain", "--state", state, "--policy", "nobody"}).code, kExitUse);
+    EXPECT_EQ(tessera({"explain", "--state", "/nonexistent"}).code, kExitEnvironment);
+    const std::string broken = write("b.json", R"({"version":1,"nodes":[{"name":1}]})");
+    const Outcome bad = tessera({"explain", "--state", broken});
+    EXPECT_EQ(bad.code, kExitEnvironment);
+    EXPECT_THAT(bad.err, HasSubstr("nodes[0].name"));
+}
+
+TEST_F(ExplainCommand, AStateThatSimWroteIsRead) {
+    const std::string state = write("sim.json", "");
+    const Outcome run = tessera({"sim", "--nodes", "4x4g32c128Gi", "--pods", "notebooks", "--count",
+                                 "200", "--policy", "tessera", "--state", state});
+    EXPECT_EQ(run.code, kExitFine) << run.err;
+    const Outcome why = tessera({"explain", "--state", state, "--running", "pod-0"});
+    EXPECT_EQ(why.code, kExitFine) << why.err;
+    EXPECT_THAT(why.out, HasSubstr("policy tessera"));
+    EXPECT_EQ(tessera({"sim", "--seeds", "1-2", "--state", state}).code, kExitUse);
+}
+
+TEST_F(PolicyCommand, ListsShowsAndChecks) {
+    EXPECT_THAT(tessera({"policy", "list"}).out,
+                AllOf(HasSubstr("tessera"), HasSubstr("bestfit-memory"), HasSubstr("safety")));
+    EXPECT_THAT(tessera({"policy", "list", "--json"}).out, HasSubstr(R"("policies":[{"name")"));
+    for (const char* name : {"tessera", "random", "gpushare", "fgd", "exclusive"}) {
+        const Outcome shown = tessera({"policy", "show", name});
+        ASSERT_EQ(shown.code, kExitFine) << shown.err;
+        const std::string file = write(std::string(name) + ".yaml", shown.out);
+        EXPECT_EQ(tessera({"policy", "check", file}).code, kExitFine) << shown.out;
+    }
+    EXPECT_EQ(tessera({"policy", "show", "nobody"}).code, kExitUse);
+    EXPECT_EQ(tessera({"policy"}).code, kExitUse);
+    const std::string bad = write("bad.yaml", "name: x\nscores:\n- {name: binpak}\n");
+    const Outcome refused = tessera({"policy", "check", bad});
+    EXPECT_EQ(refused.code, kExitNo);
+    EXPECT_THAT(refused.err, HasSubstr("bad.yaml:3: score \"binpak\" is not known"));
+    EXPECT_EQ(tessera({"policy", "check", "/nonexistent.yaml"}).code, kExitEnvironment);
+    EXPECT_THAT(tessera({"policy", "check", bad, "--json"}).out, HasSubstr(R"("good":false)"));
+}
+
+TEST_F(PolicyCommand, SimTakesAFile) {
+    const std::string same = write("same.yaml", tessera({"policy", "show", "binpack"}).out);
+    const std::vector<std::string> common{"--nodes",   "4x4g32c128Gi", "--pods",
+                                          "notebooks", "--count",      "100"};
+    const auto run = [&](const std::string& policy) {
+        std::vector<std::string> arguments{"sim", "--policy", policy, "--csv"};
+        arguments.insert(arguments.end(), common.begin(), common.end());
+        const Outcome outcome = tessera(arguments);
+        EXPECT_EQ(outcome.code, kExitFine) << outcome.err;
+        return outcome.out;
+    };
+    const auto without_speed = [](std::string text) {
+        return text.substr(0, text.find("binpack") + 40);
+    };
+    EXPECT_EQ(without_speed(run(same)), without_speed(run("binpack")));
+}
+
+}  // namespace
+}  // namespace tessera::cli

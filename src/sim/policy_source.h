@@ -1,0 +1,39 @@
+// A policy as a user names it: one of the shipped ones, or a file of his own.
+//
+//   TESSERA_TRY(const PolicySource source, PolicySource::open("policies/mine.yaml"));
+//   TESSERA_TRY(std::unique_ptr<Policy> policy, source.make(context));
+//
+// A name with a slash, or that ends in .yaml or .yml, is a file; it is read once.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "model/policy_spec.h"
+#include "policy/policy.h"
+#include "policy/registry.h"
+
+namespace tessera {
+
+class PolicySource {
+  public:
+    static Expected<PolicySource> open(const std::string& name);
+    static bool is_file(std::string_view name);
+
+    // A new one each time: policies learn.
+    Expected<std::unique_ptr<Policy>> make(const PolicyContext& context) const;
+    // What results call it: the shipped policy's name, or the one in the file.
+    const std::string& name() const { return name_; }
+
+  private:
+    std::string name_;
+    std::optional<PolicySpec> spec_;  // of a file
+};
+
+// The file's policy, checked. Errors begin with the file's name, and the line where there is one.
+Expected<PolicySpec> read_policy_file(const std::string& path);
+
+}  // namespace tessera
