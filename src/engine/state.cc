@@ -22,6 +22,11 @@ Expected<void> check_state(const ClusterState& state) {
             return fail(ErrorKind::invalid, "pod {} names a demand or a node that is not there",
                         in_quotes(pod.name));
         }
+        const std::size_t alternatives = state.demands[pod.demand].alternatives.size();
+        if (pod.placement && pod.placement->alternative >= std::max<std::size_t>(1, alternatives)) {
+            return fail(ErrorKind::invalid, "pod {} has alternative {} of a demand with {}",
+                        in_quotes(pod.name), pod.placement->alternative, alternatives);
+        }
     }
     const auto most = static_cast<std::int64_t>(state.demands.size());
     for (const std::int64_t event : state.history) {

@@ -62,6 +62,10 @@ TEST(EngineState, ErrorsNameTheNodeOrPod) {
     state.pods = {{"twice", 0, Placement{}}};
     state.pods[0].placement->node = NodeIndex(3);
     EXPECT_FALSE(restore_engine(state, *make_policy("fgd", {})));
+    state.pods[0].placement->node = NodeIndex(0);
+    state.pods[0].placement->alternative = 1;
+    EXPECT_NE(restore_engine(state, *make_policy("fgd", {})).error().message.find("alternative 1"),
+              std::string::npos);
     state.pods.clear();
     state.history = {0, -1, 1};
     EXPECT_FALSE(restore_engine(state, *make_policy("fgd", {})));
