@@ -5,22 +5,47 @@
 #include <utility>
 
 #include "sim/file.h"
+#include "sim/published_random.h"
 
 namespace tessera {
 
 namespace {
 
-void shuffle(std::vector<std::uint32_t>& items, Rng& rng) {
-    for (std::size_t left = items.size(); left > 1; --left) {
-        std::swap(items[left - 1], items[rng.below(left)]);
+// Draws that the authors' program makes for other things, and that therefore move ours.
+constexpr int kDrawsBeforePods = 1;    // a number in a log line
+constexpr int kDrawsBeforeNodes = 10;  // time-outs of the watches of the Kubernetes client library
+
+void discard(PublishedRandom& random, int draws) {
+    for (int i = 0; i < draws; ++i) {
+        random.next();
     }
 }
 
+std::vector<std::uint32_t> numbers(std::size_t count) {
+    std::vector<std::uint32_t> items(count);
+    std::iota(items.begin(), items.end(), 0U);
+    return items;
+}
+
+template <typename Named>
+std::vector<std::uint32_t> sorted_by_name(const std::vector<Named>& named) {
+    std::vector<std::uint32_t> items = numbers(named.size());
+    std::stable_sort(items.begin(), items.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return named[a].name < named[b].name;
+    });
+    return items;
+}
+
+std::uint32_t count_of(const std::vector<std::uint32_t>& items) {
+    return static_cast<std::uint32_t>(items.size());
+}
+
 void append_clones(std::vector<std::uint32_t>& arrivals, const Workload& workload,
-                   std::int64_t target_milli, Rng& rng) {
+                   std::int64_t target_milli, PublishedRandom& random) {
+    const std::vector<std::uint32_t> sorted = sorted_by_name(workload.pods);
     std::int64_t arrived = workload.gpu_milli_total;
     while (true) {
-        const auto pod = static_cast<std::uint32_t>(rng.below(workload.pods.size()));
+        const std::uint32_t pod = sorted[random.below(count_of(sorted))];
         const std::int64_t one_gpu = workload.pods[pod].gpu_milli.value();
         if (arrived + one_gpu > target_milli) {
             return;
@@ -31,40 +56,60 @@ void append_clones(std::vector<std::uint32_t>& arrivals, const Workload& workloa
 }
 
 void delete_surplus(std::vector<std::uint32_t>& arrivals, const Workload& workload,
-                    std::int64_t target_milli, Rng& rng) {
+                    std::int64_t target_milli, PublishedRandom& random) {
     std::int64_t arrived = workload.gpu_milli_total;
     while (arrived > target_milli && !arrivals.empty()) {
-        const auto place = static_cast<std::ptrdiff_t>(rng.below(arrivals.size()));
-        arrived -= workload.gpu_milli[arrivals[static_cast<std::size_t>(place)]];
+        const std::uint32_t place = random.below(count_of(arrivals));
+        arrived -= workload.gpu_milli[arrivals[place]];
         arrivals.erase(arrivals.begin() + place);
     }
+}
+
+// The i-th node by name gets the i-th number of a permutation, and nodes go by their numbers.
+std::vector<std::uint32_t> permuted_nodes(const std::vector<NodeSpec>& nodes,
+                                          PublishedRandom& random) {
+    std::vector<std::uint32_t> place(nodes.size());
+    for (std::uint32_t i = 0; i < place.size(); ++i) {
+        const std::uint32_t other = random.below(i + 1);
+        place[i] = place[other];
+        place[other] = i;
+    }
+    const std::vector<std::uint32_t> sorted = sorted_by_name(nodes);
+    std::vector<std::uint32_t> order(nodes.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        order[place[i]] = sorted[i];
+    }
+    return order;
 }
 
 }  // namespace
 
 std::vector<std::uint32_t> draw_node_order(std::size_t nodes, Rng& rng) {
-    std::vector<std::uint32_t> order(nodes);
-    std::iota(order.begin(), order.end(), 0U);
-    shuffle(order, rng);
+    std::vector<std::uint32_t> order = numbers(nodes);
+    for (std::size_t left = order.size(); left > 1; --left) {
+        std::swap(order[left - 1], order[rng.below(left)]);
+    }
     return order;
 }
 
 RunOrder draw_order(const Workload& workload, const std::vector<NodeSpec>& nodes,
                     const DrawOptions& options) {
-    Rng rng(options.seed);
-    Rng node_rng = rng.fork();
+    PublishedRandom random(options.seed);
+    discard(random, kDrawsBeforePods);
     RunOrder order;
-    order.arrivals.resize(workload.pods.size());
-    std::iota(order.arrivals.begin(), order.arrivals.end(), 0U);
-    shuffle(order.arrivals, rng);
+    order.arrivals = sorted_by_name(workload.pods);
+    for (std::uint32_t left = count_of(order.arrivals); left > 1; --left) {
+        std::swap(order.arrivals[left - 1], order.arrivals[random.below_for_shuffle(left)]);
+    }
     const auto target =
         static_cast<std::int64_t>(options.ratio * static_cast<double>(gpu_milli_capacity(nodes)));
     if (workload.gpu_milli_total > target) {
-        delete_surplus(order.arrivals, workload, target, rng);
+        delete_surplus(order.arrivals, workload, target, random);
     } else if (workload.gpu_milli_total > 0) {
-        append_clones(order.arrivals, workload, target, rng);
+        append_clones(order.arrivals, workload, target, random);
     }
-    order.nodes = draw_node_order(nodes.size(), node_rng);
+    discard(random, kDrawsBeforeNodes);
+    order.nodes = permuted_nodes(nodes, random);
     return order;
 }
 

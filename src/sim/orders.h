@@ -1,9 +1,10 @@
-// Arrival and node orders of one run: drawn by our own generator, or read from files.
+// Arrival and node orders of one run: drawn as the published experiments draw them, or read from
+// files.
 //
-// The published experiments (FGD, Weng et al., ATC 2023) shuffle the pods, append clones until the
-// demand would pass ratio x capacity (the test counts one GPU of the draw), or delete pods when
-// there is too much, and put the nodes into a random order that breaks ties. We draw the same way
-// with our generator; with the authors' orders in files their runs are repeated exactly.
+// The experiments of FGD (Weng et al., ATC 2023) shuffle the pods, append clones until the demand
+// would pass ratio x capacity (the test counts one GPU of the draw), or delete pods when there is
+// too much, and put the nodes into a random order that breaks ties. We make the same draws from the
+// same generator: with the public lists and seeds 42 to 51 the orders are the authors' own.
 #pragma once
 
 #include <cstdint>

@@ -14,6 +14,8 @@ namespace tessera {
 struct PublishedRate {
     double at_100 = 0;
     double at_130 = 0;
+    double error_100 = 0;  // standard errors of these means
+    double error_130 = 0;
 };
 
 // Our names of the six policies, in the order of the published table.

@@ -29,7 +29,12 @@ constexpr auto kPolicies = std::to_array<PublishedPolicy>({{"DotProd", "dotprod"
                                                            {"FGD", "fgd-published"}});
 constexpr auto kWorkloads =
     std::to_array<std::string_view>({"default", "gpuspec33", "multigpu50", "cpu250"});
+constexpr auto kOrderWorkloads = std::to_array<std::string_view>(
+    {"default", "gpushare40", "gpushare60", "gpushare80", "gpushare100", "multigpu20", "multigpu30",
+     "multigpu40", "multigpu50", "gpuspec10", "gpuspec20", "gpuspec25", "gpuspec33", "cpu050",
+     "cpu100", "cpu200", "cpu250"});
 constexpr int kFirstSeed = 42;
+constexpr int kFirstOtherSeed = 200;  // drawn by the same program, never published
 #ifdef TESSERA_SANITIZED
 constexpr int kSeeds = 1;  // ten times as slow, and the same code for each seed
 #else
@@ -149,6 +154,26 @@ std::vector<double> published_curve(const std::string& file, std::string_view wo
     return values;
 }
 
+// The orders that a seed draws are those of the authors' program, pod by pod and node by node: the
+// published runs can be repeated with the lists alone.
+class PublishedOrders : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(PublishedOrders, AreDrawn) {
+    const Inputs inputs = read_inputs(GetParam());
+    for (const int first : {kFirstSeed, kFirstOtherSeed}) {
+        for (int seed = first; seed < first + kSeeds; ++seed) {
+            const auto number = static_cast<std::uint64_t>(seed);
+            const auto read =
+                read_run_order({openb_directory() + "/orders", std::string(GetParam()), number},
+                               inputs.workload, inputs.nodes.size());
+            ASSERT_TRUE(read.has_value()) << read.error().message;
+            const RunOrder drawn = draw_order(inputs.workload, inputs.nodes, {number, 1.3});
+            EXPECT_EQ(drawn.arrivals, read->arrivals) << seed;
+            EXPECT_EQ(drawn.nodes, read->nodes) << seed;
+        }
+    }
+}
+
 // The whole curves of allocated and fragmented GPU, all 131 columns to their two decimals.
 TEST_P(Published, CurvesAreEqual) {
     const auto& [name, policy] = GetParam();
@@ -185,6 +210,16 @@ std::vector<Case> cases() {
     }
     return all;
 }
+
+std::vector<std::string_view> order_cases() {
+    return openb_directory().empty()
+               ? std::vector<std::string_view>()
+               : std::vector<std::string_view>(kOrderWorkloads.begin(), kOrderWorkloads.end());
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PublishedOrders);
+INSTANTIATE_TEST_SUITE_P(Openb, PublishedOrders, testing::ValuesIn(order_cases()),
+                         [](const auto& test) { return std::string(test.param); });
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Published);
 INSTANTIATE_TEST_SUITE_P(Openb, Published, testing::ValuesIn(cases()), [](const auto& test) {

@@ -25,8 +25,8 @@ constexpr const char* kExamples = R"(Examples:
       the default policy on a generated workload like Alibaba's, on its 1,213 nodes
   tessera sim --nodes 64x8g96c768Gi --pods llm --policy tessera,fgd,bestfit --seeds 1-5
   tessera sim --nodes nodes.csv --pods openb_pod_list_default.csv --policy published \
-              --seeds 42-51 --orders orders/ --html result.html
-      the six published policies on the published orders, with the published table beside ours
+              --seeds 42-51 --html result.html
+      the six published policies in the published orders, with the published table beside ours
   tessera sim --protocol churn --load 0.95 --lifetimes logn --policy tessera,fgd
   tessera sim --protocol queue --pods philly --nodes 64x8g96c768Gi --discipline strict
   tessera sim --suite transfer --quick
@@ -78,7 +78,7 @@ void add_run_flags(CLI::App& app, SimFlags& flags) {
     app.add_option("--ratio", flags.ratio, "inflate: demand over GPU capacity (1.3)")
         ->check(CLI::Range(0.01, 100.0));
     app.add_option("--orders", flags.orders,
-                   "inflate: take orders from DIR/WORKLOAD-SEED[-nodes].csv[.gz]");
+                   "inflate: read orders from DIR/WORKLOAD-SEED[-nodes].csv[.gz], not drawn");
     app.add_option("--load", flags.load, "churn, queue: offered GPU-time over capacity (1.0)")
         ->check(CLI::Range(0.01, 100.0));
     app.add_option("--arrivals", flags.arrivals, "churn, queue: pods that come (40000)")
