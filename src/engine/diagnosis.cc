@@ -24,9 +24,7 @@ std::optional<RefusalCode> gpu_reason(const DeviceView& device, const DemandClas
     const DeviceKind& kind = device.kind;
     const bool well =
         kind.health == Health::ok || (kind.health == Health::no_new && placed.tolerates_no_new);
-    const std::int64_t memory = request.memory_ppm == 0
-                                    ? request.memory.value()
-                                    : kind.memory.value() * request.memory_ppm / kWholeMemoryPpm;
+    const std::int64_t memory = request.memory_on(kind.memory).value();
     if (kind.mode != AllocatorMode::annotation) {
         return RefusalCode::allocator_mismatch;
     }

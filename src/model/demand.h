@@ -5,6 +5,7 @@
 // into a class (demand_class.h) and forgets the rest.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -34,6 +35,12 @@ struct GpuRequest {
     AttributeIndex rule_attribute;
 
     bool whole() const { return milli >= kWholeGpu; }
+    // Memory on a device of this size. The relative part is rounded down: it is what the requester
+    // gets, and n shares of 1/n must fit on one device. An init container may have raised one of
+    // the two on a request that had the other, so the larger counts.
+    MemoryMib memory_on(MemoryMib device) const {
+        return std::max(memory, MemoryMib(device.value() * memory_ppm / kWholeMemoryPpm));
+    }
     friend bool operator==(const GpuRequest&, const GpuRequest&) = default;
 };
 

@@ -43,13 +43,9 @@ struct DemandClass {
     std::vector<GpuRequest> requests;  // as asked
 
     bool wants_gpu() const { return gpus > 0; }
-    // Per-device memory on a device of this size. A relative amount is rounded down: it is what
-    // the requester gets, and n shares of 1/n must fit on one device.
+    // Per-device memory on a device of this size, as GpuRequest::memory_on.
     MemoryMib memory_on(MemoryMib total) const {
-        if (gpu_memory_ppm == 0) {
-            return gpu_memory;
-        }
-        return MemoryMib(total.value() * gpu_memory_ppm / kWholeMemoryPpm);
+        return std::max(gpu_memory, MemoryMib(total.value() * gpu_memory_ppm / kWholeMemoryPpm));
     }
     bool allows(ModelIndex model) const {
         return models.empty() || std::find(models.begin(), models.end(), model) != models.end();
@@ -70,7 +66,9 @@ struct ClassBrief {
     bool admin_access = false;
 
     std::int64_t memory_on(std::int64_t total_mib) const {
-        return gpu_memory_ppm == 0 ? gpu_memory_mib : total_mib * gpu_memory_ppm / kWholeMemoryPpm;
+        return gpu_memory_ppm == 0
+                   ? gpu_memory_mib
+                   : std::max(gpu_memory_mib, total_mib * gpu_memory_ppm / kWholeMemoryPpm);
     }
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "model/demand_class.h"
+
 namespace tessera {
 namespace {
 
@@ -105,6 +107,21 @@ TEST(GpuRequests, InitContainerRaisesWhatIsTooSmall) {
     ASSERT_EQ(result.requests.size(), 1U);
     EXPECT_EQ(result.requests[0].milli, MilliGpu(500));
     EXPECT_EQ(result.requests[0].memory, MemoryMib(20));
+}
+
+TEST(GpuRequests, AnAbsoluteAndARelativeAmountOfMemoryBothCount) {
+    std::vector asks{ask(1, 0, 3000, kInit), ask(1, 0, 0)};
+    asks[1].request.memory_ppm = 100'000;
+    const auto result = effective_gpu_requests(asks);
+    ASSERT_EQ(result.requests.size(), 1U);
+    EXPECT_EQ(result.requests[0].memory_on(MemoryMib(16'000)), MemoryMib(3000));
+    EXPECT_EQ(result.requests[0].memory_on(MemoryMib(80'000)), MemoryMib(8000));
+    Demand demand;
+    demand.alternatives.push_back({result.requests});
+    const DemandClass placed = demand_class(demand);
+    EXPECT_EQ(placed.memory_on(MemoryMib(16'000)), MemoryMib(3000));
+    ClassTable classes;
+    EXPECT_EQ(classes.brief(classes.intern(placed)).memory_on(16'000), 3000);
 }
 
 TEST(GpuRequests, WholeDevicesOfSeveralContainersAddUpForAnInitContainer) {

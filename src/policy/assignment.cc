@@ -68,12 +68,7 @@ DeviceMask pick(const NodeState& node, const GpuRequest& request, DeviceMask mas
 }  // namespace
 
 MemoryMib memory_held(const GpuRequest& request, MemoryMib device) {
-    if (request.whole()) {
-        return device;
-    }
-    return request.memory_ppm == 0
-               ? request.memory
-               : MemoryMib(device.value() * request.memory_ppm / kWholeMemoryPpm);
+    return request.whole() ? device : request.memory_on(device);
 }
 
 bool assign_devices(const NodeState& node, const DemandClass& demand_class, const Catalog& catalog,
