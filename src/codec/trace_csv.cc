@@ -6,6 +6,7 @@
 
 #include "codec/csv.h"
 #include "codec/trace_row.h"
+#include "model/model_name.h"
 
 namespace tessera {
 
@@ -310,12 +311,13 @@ std::string_view to_string(TraceFormat format) {
 }
 
 Expected<ModelIndex> intern_model(Interner<ModelIndex>& models, std::string_view name) {
-    const ModelIndex known = models.find(name);
+    const std::string model = canonical_model(name);
+    const ModelIndex known = models.find(model);
     if (!known.valid() && models.size() >= kTraceModelsMax) {
         return fail(ErrorKind::invalid, "is one GPU model too many; {} are possible",
                     kTraceModelsMax);
     }
-    return known.valid() ? known : models.intern(name);
+    return known.valid() ? known : models.intern(model);
 }
 
 Expected<PodTrace> read_pod_trace(std::string_view text, const TraceReadOptions& options,

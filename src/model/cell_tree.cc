@@ -4,6 +4,8 @@
 #include <charconv>
 #include <functional>
 
+#include "model/model_name.h"
+
 namespace tessera {
 namespace {
 
@@ -60,7 +62,7 @@ CellIndex CellTree::find_leaf(std::string_view id) const {
 }
 
 std::int32_t CellTree::priority(std::string_view model) const {
-    const auto found = std::ranges::find(model_names_, model);
+    const auto found = std::ranges::find(model_names_, canonical_model(model));
     return found == model_names_.end()
                ? 0
                : priorities_[static_cast<std::size_t>(found - model_names_.begin())];

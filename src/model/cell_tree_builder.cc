@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/text.h"
+#include "model/model_name.h"
 
 namespace tessera {
 namespace {
@@ -102,7 +103,7 @@ class CellTreeBuilder {
         if (type.name.empty()) {
             return fail(ErrorKind::invalid, "{}cellTypes: a type needs a name", at_line(type.line));
         }
-        if (type.child.empty()) {
+        if (canonical_model(type.child).empty()) {
             return fail(ErrorKind::invalid,
                         "{}.childCellType is missing: name another cell type or a GPU model",
                         where);
@@ -192,9 +193,10 @@ class CellTreeBuilder {
     // The GPU model that a type contains, with its priority: one model has one.
     Expected<std::int32_t> leaf_model(const CellType& type) {
         const auto next = static_cast<std::int32_t>(tree_.model_names_.size());
-        const auto [found, fresh] = models_.emplace(type.child, next);
+        const std::string model_name = canonical_model(type.child);
+        const auto [found, fresh] = models_.emplace(model_name, next);
         if (fresh) {
-            tree_.model_names_.push_back(type.child);
+            tree_.model_names_.push_back(model_name);
             tree_.priorities_.push_back(0);
             priority_from_.push_back(nullptr);
         }
@@ -303,12 +305,12 @@ class CellTreeBuilder {
         const bool named = spec != nullptr && !spec->id.empty();
         const std::string own = named ? spec->id : std::to_string(position);
         cell.id = above != nullptr ? above->id + "/" + own : own;
-        cell.type = type_name;
         cell.parent = parent.cell;
         cell.level = static_cast<std::uint8_t>(type >= 0 ? types_[slot(type)].level : 1);
         cell.node = above != nullptr ? above->node : CellNodeIndex::none();
         const int model = types_[slot(type >= 0 ? type : parent.type)].model;
         cell.model = CellModelIndex(static_cast<std::uint32_t>(model));
+        cell.type = type >= 0 ? type_name : tree_.model_names_[slot(model)];
         if (type >= 0 && types_[slot(type)].type->node_level) {
             cell.node = node_named(last_segment(cell.id));
             if (!named && unnamed_nodes_++ == 0) {

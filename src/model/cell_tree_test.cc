@@ -225,6 +225,17 @@ TEST(CellTree, GpusOfANodeFillItsLeavesByModel) {
     EXPECT_FALSE(leaves[4].valid()) << "the file has two of them";
 }
 
+TEST(CellTree, ModelsAreOneHoweverTheyAreSpelt) {
+    CellConfig config = fruit();
+    config.types[0].child = "Tesla V100";
+    const auto tree = CellTree::build(config);
+    ASSERT_TRUE(tree.has_value()) << tree.error().message;
+    EXPECT_EQ(tree->priority("Tesla V100"), 60) << "the priority that \"two\" gives it";
+    EXPECT_EQ(tree->cell(tree->find_leaf("apple/1")).type, "Tesla-V100");
+    const std::vector<std::string> models = {"Tesla-V100"};
+    EXPECT_TRUE(match_leaves(*tree, "apple", models)[0].valid());
+}
+
 TEST(CellTree, LinksComeFromSharedCells) {
     const auto tree = CellTree::build(fruit());
     ASSERT_TRUE(tree.has_value());
