@@ -1,12 +1,13 @@
 #include "codec/gpu_annotation.h"
 
-#include <array>
-#include <limits>
 #include <set>
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "codec/device_words.h"
 #include "codec/json_value.h"
+#include "codec/spare_json.h"
+#include "model/model_name.h"
 
 namespace tessera {
 namespace {
@@ -14,43 +15,22 @@ namespace {
 constexpr std::int64_t kVersion = 1;
 constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 30;
 constexpr std::size_t kModelsMax = 60'000;
-constexpr std::array<std::string_view, 3> kHealth{"ok", "no-new", "evict"};
-constexpr std::array<std::string_view, 2> kModes{"annotation", "claim"};
-constexpr std::array<std::string_view, 6> kLevels{"unknown",   "system",      "numa",
-                                                  "pcie-host", "pcie-switch", "nvlink"};
-
-Expected<SpareAmounts> read_spare(JsonObject& object) {
-    SpareAmounts spare{};
-    TESSERA_TRY(const auto* items, object.array("spare"));
-    if (items == nullptr) {
-        return spare;
-    }
-    if (items->size() != spare.size()) {
-        return fail(ErrorKind::invalid, "{}.spare: {} amounts are not accepted: {} are",
-                    object.where(), items->size(), spare.size());
-    }
-    for (std::size_t i = 0; i < spare.size(); ++i) {
-        TESSERA_TRY(spare[i],
-                    whole_number((*items)[i], fmt::format("{}.spare[{}]", object.where(), i), 0,
-                                 std::int64_t{1} << 40));
-    }
-    return spare;
-}
 
 Expected<GpuSpec> read_gpu(const JsonValue& value, std::string where, Vocabulary& names) {
     TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
     GpuSpec gpu;
     TESSERA_TRY(gpu.uuid, object.text("uuid", false));
-    TESSERA_TRY(const std::string model, object.text("model", false));
+    TESSERA_TRY(const std::string written, object.text("model", false));
     TESSERA_TRY(const std::int64_t memory, object.number("memoryMib", {1, kMemoryMibMax, 0}, true));
     TESSERA_TRY(const std::int64_t numa, object.number("numa", {0, 255, 0}));
     TESSERA_TRY(const std::int64_t slots, object.number("slots", {0, 65535, 0}));
     TESSERA_TRY(const std::size_t health,
-                object.word("health", {kHealth[0], kHealth[1], kHealth[2]}));
-    TESSERA_TRY(const std::size_t mode, object.word("allocator", {kModes[0], kModes[1]}));
+                object.word("health", {kHealthWords[0], kHealthWords[1], kHealthWords[2]}));
+    TESSERA_TRY(const std::size_t mode,
+                object.word("allocator", {kAllocatorWords[0], kAllocatorWords[1]}));
     TESSERA_TRY(gpu.spare, read_spare(object));
     TESSERA_CHECK(object.done());
-    if (!model.empty()) {
+    if (const std::string model = canonical_model(written); !model.empty()) {
         if (!names.models.find(model).valid() && names.models.size() >= kModelsMax) {
             return fail(ErrorKind::invalid, "{}.model: {}: {} models are known already",
                         object.where(), in_quotes(model), kModelsMax);
@@ -71,8 +51,8 @@ Expected<void> read_link(const JsonValue& value, std::string where, LinkMatrix& 
     TESSERA_TRY(const std::int64_t a, object.number("a", {0, last, 0}, true));
     TESSERA_TRY(const std::int64_t b, object.number("b", {0, last, 0}, true));
     TESSERA_TRY(const std::size_t level,
-                object.word("level", {kLevels[0], kLevels[1], kLevels[2], kLevels[3], kLevels[4],
-                                      kLevels[5]}));
+                object.word("level", {kLinkWords[0], kLinkWords[1], kLinkWords[2], kLinkWords[3],
+                                      kLinkWords[4], kLinkWords[5]}));
     TESSERA_TRY(const std::int64_t lanes, object.number("lanes", {0, 255, 0}));
     TESSERA_CHECK(object.done());
     if (a == b) {
@@ -136,19 +116,12 @@ void write_gpu(const GpuSpec& gpu, const Vocabulary& names, JsonWriter& json) {
     }
     json.member("memoryMib", gpu.memory.value());
     json.member("numa", gpu.numa);
-    json.member("health", kHealth[static_cast<std::size_t>(gpu.health)]);
+    json.member("health", kHealthWords[static_cast<std::size_t>(gpu.health)]);
     json.member("slots", gpu.slots);
     if (gpu.mode != AllocatorMode::annotation) {
-        json.member("allocator", kModes[static_cast<std::size_t>(gpu.mode)]);
+        json.member("allocator", kAllocatorWords[static_cast<std::size_t>(gpu.mode)]);
     }
-    if (gpu.spare != SpareAmounts{}) {
-        json.key("spare");
-        json.begin_array();
-        for (std::int64_t amount : gpu.spare) {
-            json.value(amount);
-        }
-        json.end_array();
-    }
+    write_spare(gpu.spare, json);
     json.end_object();
 }
 
@@ -164,7 +137,7 @@ void write_links(const LinkMatrix& links, JsonWriter& json) {
             json.begin_object();
             json.member("a", a);
             json.member("b", b);
-            json.member("level", kLevels[static_cast<std::size_t>(link.level)]);
+            json.member("level", kLinkWords[static_cast<std::size_t>(link.level)]);
             json.member("lanes", link.lanes);
             json.end_object();
         }

@@ -14,7 +14,7 @@ using ::testing::SizeIs;
 TEST(GpuAnnotation, ReadsDevicesAndLinks) {
     Vocabulary names;
     const auto found = read_gpu_annotation(R"({"version":1,"gpus":[
-        {"uuid":"GPU-1","model":"A100","memoryMib":81920,"numa":1,"health":"no-new","slots":48},
+        {"uuid":"GPU-1","model":" A100","memoryMib":81920,"numa":1,"health":"no-new","slots":48},
         {"memoryMib":16384,"allocator":"claim","spare":[7,0,1]}],
         "links":[{"a":1,"b":0,"level":"nvlink","lanes":12}]})",
                                            names);
@@ -38,7 +38,7 @@ TEST(GpuAnnotation, WhatIsWrittenReadsBackEqual) {
     for (int i = 0; i < 16; ++i) {
         GpuSpec gpu;
         gpu.uuid = "GPU-" + std::to_string(i);
-        gpu.model = names.models.intern(i % 2 == 0 ? "A100" : "T4 \"quoted\" é");
+        gpu.model = names.models.intern(i % 2 == 0 ? "A100" : "T4-\"quoted\"-é");
         gpu.memory = MemoryMib(1000 * (i + 1));
         gpu.numa = static_cast<std::uint8_t>(i / 8);
         gpu.health = static_cast<Health>(i % 3);

@@ -14,6 +14,7 @@ namespace {
 // A pod while it is read: its status may come before its spec.
 struct PodDraft : Pod {
     std::vector<std::pair<std::string, ContainerState>> states;
+    std::string generate_name;  // a prefix, where the API server makes the name
 };
 
 // A controller: a template and how many pods it makes.
@@ -60,8 +61,9 @@ class KubeReader : public JsonWalk {
         return text(value, when);
     }
     bool pod_metadata(JsonItem value, PodDraft& draft) {
-        static constexpr std::array<KubeRule<PodDraft>, 6> kRules{
+        static constexpr std::array<KubeRule<PodDraft>, 7> kRules{
             {{"name", &KubeReader::text_of<&PodDraft::name>},
+             {"generateName", &KubeReader::text_of<&PodDraft::generate_name>},
              {"namespace", &KubeReader::text_of<&PodDraft::space>},
              {"uid", &KubeReader::text_of<&PodDraft::uid>},
              {"labels", &KubeReader::strings_of<&PodDraft::labels>},
@@ -99,6 +101,15 @@ class KubeReader : public JsonWalk {
         container.restartable = policy == "Always";
         return true;
     }
+    // Kubernetes' rule. Names become parts of annotation keys, and "*" is a request of ours.
+    static bool container_name(std::string_view name) {
+        constexpr std::size_t kNameMax = 63;
+        const auto good = [](char c) {
+            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+        };
+        return name.size() <= kNameMax && name.front() != '-' && name.back() != '-' &&
+               std::all_of(name.begin(), name.end(), good);
+    }
     bool container(JsonItem value, std::vector<Container>& out) {
         static constexpr std::array<KubeRule<Container>, 4> kRules{
             {{"name", &KubeReader::text_of<&Container::name>},
@@ -111,6 +122,11 @@ class KubeReader : public JsonWalk {
         }
         if (found.name.empty()) {
             return fail_here("name is missing");
+        }
+        if (!container_name(found.name)) {
+            return fail_here(
+                "name: {} is not accepted: up to 63 of a-z, 0-9 and -, with no - at the ends, are",
+                in_quotes(found.name));
         }
         const auto same = [&](const Container& other) { return other.name == found.name; };
         if (std::any_of(out.begin(), out.end(), same)) {
@@ -224,7 +240,20 @@ class KubeReader : public JsonWalk {
         return object<KubeReader, PodDraft>(value, draft, kRules);
     }
 
+    // What can be judged only when all of a pod was read.
+    bool check_names(const PodDraft& draft) {
+        for (const Container& container : draft.containers) {
+            const auto same = [&](const Container& init) { return init.name == container.name; };
+            if (std::any_of(draft.init_containers.begin(), draft.init_containers.end(), same)) {
+                return fail_here("spec: a container and an init container are called {}",
+                                 in_quotes(container.name));
+            }
+        }
+        return true;
+    }
+
     static Pod finish(PodDraft draft) {
+        draft.name = draft.name.empty() ? draft.generate_name : draft.name;
         for (const auto& [name, state] : draft.states) {
             for (auto* containers : {&draft.init_containers, &draft.containers}) {
                 for (Container& container : *containers) {
@@ -244,7 +273,7 @@ class KubeReader : public JsonWalk {
     bool whole_pod(JsonItem found, Pod& out) {
         static constexpr auto kRules = pod_rules();
         PodDraft draft;
-        if (!object<KubeReader, PodDraft>(found, draft, kRules)) {
+        if (!object<KubeReader, PodDraft>(found, draft, kRules) || !check_names(draft)) {
             return false;
         }
         out = finish(std::move(draft));
@@ -283,12 +312,13 @@ class KubeReader : public JsonWalk {
              {"metadata", &KubeReader::controller_metadata},
              {"spec", &KubeReader::controller_spec}}};
         ControllerDraft draft;
-        if (!object<KubeReader, ControllerDraft>(found, draft, kRules)) {
+        if (!object<KubeReader, ControllerDraft>(found, draft, kRules) ||
+            !check_names(draft.inner)) {
             return false;
         }
         PodSet set;
         set.pod = finish(std::move(draft.inner));
-        set.pod.name = draft.meta.name;
+        set.pod.name = draft.meta.name.empty() ? draft.meta.generate_name : draft.meta.name;
         set.pod.space = draft.meta.space;
         set.count = std::min(draft.replicas, draft.completions);
         set.kind = std::move(kind);

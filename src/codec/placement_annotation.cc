@@ -6,6 +6,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "codec/json_value.h"
+#include "codec/spare_json.h"
 
 namespace tessera {
 namespace {
@@ -14,24 +15,6 @@ constexpr std::int64_t kVersion = 1;
 constexpr std::int64_t kAmountMax = std::int64_t{1} << 40;
 constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 30;
 constexpr std::size_t kGrantsMax = 4096;
-
-Expected<SpareAmounts> read_spare(JsonObject& object) {
-    SpareAmounts spare{};
-    TESSERA_TRY(const auto* items, object.array("spare"));
-    if (items == nullptr) {
-        return spare;
-    }
-    if (items->size() != spare.size()) {
-        return fail(ErrorKind::invalid, "{}.spare: {} amounts are not accepted: {} are",
-                    object.where(), items->size(), spare.size());
-    }
-    for (std::size_t i = 0; i < spare.size(); ++i) {
-        TESSERA_TRY(spare[i],
-                    whole_number((*items)[i], fmt::format("{}.spare[{}]", object.where(), i), 0,
-                                 kAmountMax));
-    }
-    return spare;
-}
 
 Expected<GrantRecord> read_grant(const JsonValue& value, std::string where) {
     TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
@@ -125,14 +108,7 @@ void write_grant(const GrantRecord& grant, JsonWriter& json) {
     json.member("milli", grant.milli);
     json.member("limitMilli", grant.limit_milli);
     json.member("memoryMib", grant.memory_mib);
-    if (grant.spare != SpareAmounts{}) {
-        json.key("spare");
-        json.begin_array();
-        for (std::int64_t amount : grant.spare) {
-            json.value(amount);
-        }
-        json.end_array();
-    }
+    write_spare(grant.spare, json);
     json.end_object();
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "model/model_name.h"
 
 namespace tessera {
 namespace {
@@ -40,15 +41,15 @@ Expected<void> check_device_count(const GpuRequests& requests) {
     return {};
 }
 
-// What a device of this size gives to a request.
-MemoryMib memory_on(const GpuRequest& request, MemoryMib device) {
-    if (request.memory_ppm == 0) {
-        return request.memory;
-    }
-    return MemoryMib(device.value() * request.memory_ppm / kWholeMemoryPpm);
-}
-
 }  // namespace
+
+std::string shown(std::string_view name) {
+    constexpr std::size_t kShownMax = 80;
+    const bool plain =
+        !name.empty() && name.size() <= kShownMax &&
+        std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+    return plain ? std::string(name) : in_quotes(name);
+}
 
 std::string_view trimmed(std::string_view text) {
     const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
@@ -99,7 +100,8 @@ Expected<std::int64_t> asked_amount(const Container& container, std::string_view
     if (amount == nullptr) {
         return 0;
     }
-    return whole_number(fmt::format("container {}: {}", container.name, resource), *amount, bounds);
+    return whole_number(fmt::format("container {}: {}", shown(container.name), resource), *amount,
+                        bounds);
 }
 
 std::string first_asked(const Pod& pod, const std::vector<std::string_view>& resources) {
@@ -114,8 +116,9 @@ std::string first_asked(const Pod& pod, const std::vector<std::string_view>& res
     return {};
 }
 
-Expected<ModelIndex> intern_model(std::string_view name, Vocabulary& names) {
+Expected<ModelIndex> intern_model(std::string_view written, Vocabulary& names) {
     constexpr std::size_t kModelsMax = 60'000;
+    const std::string name = canonical_model(written);
     if (!names.models.find(name).valid() && names.models.size() >= kModelsMax) {
         return fail(ErrorKind::invalid, "GPU model {}: {} different models are known already",
                     in_quotes(name), kModelsMax);
@@ -196,7 +199,7 @@ Expected<std::vector<GpuIndex>> gpu_indices(std::string_view key, std::string_vi
     for (std::string_view part : split(text, ',')) {
         if (node.gpus.empty()) {
             return fail(ErrorKind::invalid, "{}: {} names a GPU, but node {} has none", key,
-                        in_quotes(text), node.name);
+                        in_quotes(text), shown(node.name));
         }
         const Bounds bounds{0, static_cast<std::int64_t>(node.gpus.size()) - 1, "a GPU's index"};
         TESSERA_TRY(const std::int64_t index, whole_number(key, part, bounds));
@@ -208,6 +211,16 @@ Expected<std::vector<GpuIndex>> gpu_indices(std::string_view key, std::string_vi
         result.push_back(gpu);
     }
     return result;
+}
+
+Expected<GpuIndex> gpu_by_uuid(std::string_view key, std::string_view uuid, const NodeSpec& node) {
+    const auto found = std::find_if(node.gpus.begin(), node.gpus.end(),
+                                    [&](const GpuSpec& gpu) { return gpu.uuid == uuid; });
+    if (found == node.gpus.end()) {
+        return fail(ErrorKind::not_found, "{}: {} is not a GPU of node {}", key, in_quotes(uuid),
+                    shown(node.name));
+    }
+    return GpuIndex(static_cast<GpuIndex::rep>(found - node.gpus.begin()));
 }
 
 Expected<Grants> grants_of(const PodDemand& asked, const std::vector<RequestDevices>& devices,
@@ -229,7 +242,7 @@ Expected<Grants> grants_of(const PodDemand& asked, const std::vector<RequestDevi
             grants.push_back({request->name,
                               gpu,
                               request->milli,
-                              alone ? spec.memory : memory_on(*request, spec.memory),
+                              alone ? spec.memory : request->memory_on(spec.memory),
                               {}});
         }
     }

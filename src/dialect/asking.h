@@ -23,6 +23,9 @@ struct Bounds {
     std::string_view what;  // "MiB", "GPUs": names the unit in the message
 };
 
+// A name from outside as part of a message: as it is, quoted and shortened where it is long or odd.
+std::string shown(std::string_view name);
+
 // A whole number within the bounds, from a quantity or from the text of a label or annotation.
 Expected<std::int64_t> whole_number(std::string_view key, Quantity amount, const Bounds& bounds);
 Expected<std::int64_t> whole_number(std::string_view key, std::string_view text,
@@ -63,6 +66,9 @@ Expected<std::vector<GpuSpec>> even_gpus(const Node& node, const EvenGpus& gpus,
 // Index lists in annotations: "0,2". Spaces are tolerated, anything else is an error.
 Expected<std::vector<GpuIndex>> gpu_indices(std::string_view key, std::string_view text,
                                             const NodeSpec& node);
+
+// The device of that UUID; the error names the key that holds it.
+Expected<GpuIndex> gpu_by_uuid(std::string_view key, std::string_view uuid, const NodeSpec& node);
 
 // Every request of the demand on the devices named for it.
 struct RequestDevices {

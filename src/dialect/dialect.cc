@@ -31,8 +31,6 @@ const auto& table() {
     return kTable;
 }
 
-std::string where(const Pod& pod) { return fmt::format("pod {}/{}", pod.space, pod.name); }
-
 // Amounts beyond these are no pod's, and would bring sums near the limits of the arithmetic.
 Expected<HostRequest> host_request(const Pod& pod) {
     for (std::string_view resource : {"cpu", "memory"}) {
@@ -42,17 +40,23 @@ Expected<HostRequest> host_request(const Pod& pod) {
                 if (amount != nullptr && amount->negative()) {
                     return fail(ErrorKind::invalid,
                                 "container {}: {}: {} is not accepted: 0 or more is",
-                                container.name, resource, amount->to_string());
+                                shown(container.name), resource, amount->to_string());
                 }
             }
         }
     }
     TESSERA_TRY(const HostRequest host, effective_host_request(pod));
-    if (host.cpu.value() < 0 || host.memory.value() < 0 || host.cpu.value() > kMaxAmount ||
-        host.memory.value() > kMaxAmount) {
-        return fail(ErrorKind::invalid,
-                    "{} milli-cores and {} MiB are not accepted: from 0 to {} of each are",
-                    host.cpu.value(), host.memory.value(), kMaxAmount);
+    struct Total {
+        std::string_view resource;
+        std::int64_t amount;
+        std::string_view unit;
+    };
+    for (const Total& total : {Total{"cpu", host.cpu.value(), "milli-cores"},
+                               Total{"memory", host.memory.value(), "MiB"}}) {
+        if (total.amount < 0 || total.amount > kMaxAmount) {
+            return fail(ErrorKind::invalid, "resources {}: {} {} are not accepted: 0 to {} are",
+                        total.resource, total.amount, total.unit, kMaxAmount);
+        }
     }
     return host;
 }
@@ -139,6 +143,10 @@ Expected<NodeSpec> node_spec_within(const Node& node, DialectContext& context) {
 
 std::span<const Dialect> dialects() { return table(); }
 
+std::string describe(const Pod& pod) {
+    return fmt::format("pod {}/{}", shown(pod.space), shown(pod.name));
+}
+
 const Dialect* find_dialect(std::string_view name) {
     const std::string_view wanted = name == "coscheml" ? "gpushare" : name;
     const auto found = std::find_if(table().begin(), table().end(),
@@ -174,24 +182,24 @@ Expected<const Dialect*> dialect_of(const Pod& pod) {
 }
 
 Expected<PodDemand> pod_demand(const Pod& pod, DialectContext& context) {
-    return within(demand_within(pod, context), where(pod));
+    return within(demand_within(pod, context), describe(pod));
 }
 
 Expected<PlacementMarks> placement_marks(const PlacedPod& placed, const DialectContext& context) {
     auto dialect = dialect_of(placed.pod);
     if (!dialect) {
-        return tl::unexpected(std::move(dialect.error()).within(where(placed.pod)));
+        return tl::unexpected(std::move(dialect.error()).within(describe(placed.pod)));
     }
-    return within((*dialect)->marks(placed, context), where(placed.pod));
+    return within((*dialect)->marks(placed, context), describe(placed.pod));
 }
 
 Expected<std::optional<Placement>> read_back(const Pod& pod, const NodeSpec& node,
                                              DialectContext& context) {
-    return within(read_back_within(pod, node, context), where(pod));
+    return within(read_back_within(pod, node, context), describe(pod));
 }
 
 Expected<NodeSpec> node_spec(const Node& node, DialectContext& context) {
-    return within(node_spec_within(node, context), fmt::format("node {}", node.name));
+    return within(node_spec_within(node, context), fmt::format("node {}", shown(node.name)));
 }
 
 }  // namespace tessera

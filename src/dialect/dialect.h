@@ -108,6 +108,9 @@ const Dialect* find_dialect(std::string_view name);
 // An error when it asks in two vocabularies at once.
 Expected<const Dialect*> dialect_of(const Pod& pod);
 
+// "pod NAMESPACE/NAME", for messages.
+std::string describe(const Pod& pod);
+
 Expected<PodDemand> pod_demand(const Pod& pod, DialectContext& context);
 Expected<PlacementMarks> placement_marks(const PlacedPod& placed, const DialectContext& context);
 

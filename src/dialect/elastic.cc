@@ -53,7 +53,7 @@ Expected<const Domain*> domain_of(const Pod& pod) {
                     return fail(ErrorKind::invalid,
                                 "container {}: {} and {} both ask for GPUs: one of the two is "
                                 "accepted in a pod",
-                                container.name, found->core, domain.core);
+                                shown(container.name), found->core, domain.core);
                 }
                 found = &domain;
             }

@@ -135,7 +135,7 @@ Expected<Grants> gpushare_grants(const std::vector<GpusharePiece>& pieces, const
     for (const GpusharePiece& piece : pieces) {
         if (piece.gpu < 0 || piece.gpu >= static_cast<std::int64_t>(node.gpus.size())) {
             return fail(ErrorKind::invalid, "GPU {} is not accepted: node {} has {}", piece.gpu,
-                        node.name, node.gpus.size());
+                        shown(node.name), node.gpus.size());
         }
         const Bounds bounds = units_bounds(context.options.gpushare_unit);
         TESSERA_CHECK(whole_number("units of GPU memory", Quantity::of(piece.units), bounds));
@@ -178,7 +178,7 @@ std::vector<std::string> mark_unhealthy(NodeSpec& node, const UnhealthyGpus& unh
             health = std::max(health, Health::no_new);
         } else {
             unknown.push_back(fmt::format("gpus: GPU {} is not accepted: node {} has {}", gpu,
-                                          node.name, node.gpus.size()));
+                                          shown(node.name), node.gpus.size()));
         }
     }
     return unknown;

@@ -86,15 +86,26 @@ Expected<std::int32_t> priority_of(const Pod& pod) {
                 kPriority, in_quotes(*text));
 }
 
+// Of a card, as the device plugin was started. MPS has fewer, but a slot is a part of 1000 milli.
+Expected<int> slots_of(const DialectContext& context) {
+    const int slots = context.options.keti_slots;
+    if (slots < 1 || slots > kWholeGpu.value()) {
+        return fail(ErrorKind::invalid, "{}: {} slots per card are not accepted: 1 to {} are",
+                    kGpus, slots, kWholeGpu.value());
+    }
+    return slots;
+}
+
 // One unit is one MPS slot of a card, so it reserves a slot's part of the compute and may use all.
 Expected<PodDemand> demand(const Pod& pod, DialectContext& context) {
     TESSERA_TRY(const Bytes memory, memory_of(pod));
+    TESSERA_TRY(const int slots, slots_of(context));
     const auto ask = [&](const Container& container) -> Expected<GpuRequest> {
         TESSERA_TRY(const std::int64_t gpus,
                     asked_amount(container, kGpus, {0, kMaxGpusPerNode, "GPUs"}));
         GpuRequest request;
         request.gpus = static_cast<std::uint16_t>(gpus);
-        request.milli = MilliGpu(1000 / context.options.keti_slots);
+        request.milli = MilliGpu(kWholeGpu.value() / slots);
         request.memory = asked_mib(memory);
         request.memory_bytes = memory;
         return request;
@@ -138,16 +149,10 @@ Expected<std::optional<Grants>> read_back(const Pod& pod, const NodeSpec& node,
     }
     std::vector<GpuIndex> gpus;
     for (std::string_view uuid : split(*text, ',')) {
-        if (uuid.empty()) {
-            continue;
+        if (!uuid.empty()) {
+            TESSERA_TRY(const GpuIndex gpu, gpu_by_uuid(kUuid, uuid, node));
+            gpus.push_back(gpu);
         }
-        const auto found = std::find_if(node.gpus.begin(), node.gpus.end(),
-                                        [&](const GpuSpec& gpu) { return gpu.uuid == uuid; });
-        if (found == node.gpus.end()) {
-            return fail(ErrorKind::not_found, "{}: {} is not a GPU of node {}", kUuid,
-                        in_quotes(uuid), node.name);
-        }
-        gpus.push_back(GpuIndex(static_cast<GpuIndex::rep>(found - node.gpus.begin())));
     }
     if (gpus.empty()) {
         return std::nullopt;
@@ -170,7 +175,7 @@ Expected<std::vector<GpuSpec>> node_gpus(const Node& node, DialectContext& conte
     if (amount == nullptr || amount->zero()) {
         return std::vector<GpuSpec>{};
     }
-    const int slots = context.options.keti_slots;
+    TESSERA_TRY(const int slots, slots_of(context));
     TESSERA_TRY(const std::int64_t units,
                 whole_number(kGpus, *amount, {0, std::int64_t{kMaxGpusPerNode} * slots, "slots"}));
     if (units % slots != 0) {

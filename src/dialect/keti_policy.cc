@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "base/text.h"
+#include "dialect/asking.h"
 
 namespace tessera {
 namespace {
@@ -30,15 +31,6 @@ constexpr std::array kSwitches = {
     Switch{"least-score-node-prefer", &KetiPolicy::prefer_least_score},
     Switch{"avoid-high-score-node", &KetiPolicy::avoid_high_score},
 };
-
-std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view kBlank = " \t\r\n";
-    const std::size_t first = text.find_first_not_of(kBlank);
-    if (first == std::string_view::npos) {
-        return {};
-    }
-    return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
 
 // A plain decimal in 0..1, exact to thousandths.
 std::optional<std::int32_t> weight_milli(std::string_view text) {

@@ -37,6 +37,11 @@ TEST(Keti, OneUnitIsOneSlotOfACard) {
     EXPECT_EQ(asked->demand.isolation, Isolation::mps);
     world.context.options.keti_slots = 48;
     EXPECT_EQ(world.requests(asking())[0].milli, MilliGpu(20));
+    for (const int slots : {0, -1, 1001}) {
+        world.context.options.keti_slots = slots;
+        EXPECT_THAT(world.refusal(asking()), HasSubstr("slots per card are not accepted"));
+        EXPECT_FALSE(node_spec(node({{kGpus, "20"}}), world.context));
+    }
 }
 
 TEST(Keti, MemoryRequestDefaultsToTheLimit) {

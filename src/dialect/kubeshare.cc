@@ -85,21 +85,12 @@ std::string_view model_of(const GpuSpec& gpu, const DialectContext& context) {
     return gpu.model.valid() ? context.names.models.name(gpu.model) : std::string_view();
 }
 
-// The leaf of each GPU in the topology file; none without a file, or beyond what it describes.
-std::vector<CellIndex> leaves_of(const NodeSpec& node, const DialectContext& context) {
-    if (context.options.cells == nullptr) {
-        return std::vector<CellIndex>(node.gpus.size());
-    }
-    std::vector<std::string> models;
-    for (const GpuSpec& gpu : node.gpus) {
-        models.emplace_back(model_of(gpu, context));
-    }
-    return match_leaves(*context.options.cells, node.name, models);
-}
-
 // The cell of each GPU: from the topology file, else as a node named alone in one would have it.
 std::vector<std::string> cell_ids(const NodeSpec& node, const DialectContext& context) {
-    const std::vector<CellIndex> leaves = leaves_of(node, context);
+    std::vector<CellIndex> leaves(node.gpus.size());
+    if (context.options.cells != nullptr) {
+        leaves = leaves_of(node, *context.options.cells, context.names.models);
+    }
     std::vector<std::string> ids;
     for (std::size_t gpu = 0; gpu < leaves.size(); ++gpu) {
         ids.push_back(leaves[gpu].valid() ? context.options.cells->cell(leaves[gpu]).id
@@ -139,16 +130,6 @@ Expected<PlacementMarks> marks(const PlacedPod& placed, const DialectContext& co
     return result;
 }
 
-Expected<GpuIndex> find_uuid(std::string_view uuid, const NodeSpec& node) {
-    const auto found = std::find_if(node.gpus.begin(), node.gpus.end(),
-                                    [&](const GpuSpec& gpu) { return gpu.uuid == uuid; });
-    if (found == node.gpus.end()) {
-        return fail(ErrorKind::not_found, "{}: {} is not a GPU of node {}", kGpuUuid,
-                    in_quotes(uuid), node.name);
-    }
-    return GpuIndex(static_cast<GpuIndex::rep>(found - node.gpus.begin()));
-}
-
 Expected<std::optional<Grants>> read_back(const Pod& pod, const NodeSpec& node,
                                           DialectContext& context) {
     const std::string* uuids = find(pod.annotations, kGpuUuid);
@@ -161,7 +142,7 @@ Expected<std::optional<Grants>> read_back(const Pod& pod, const NodeSpec& node,
         if (uuid.empty()) {
             continue;
         }
-        TESSERA_TRY(const GpuIndex gpu, find_uuid(uuid, node));
+        TESSERA_TRY(const GpuIndex gpu, gpu_by_uuid(kGpuUuid, uuid, node));
         if (std::find(devices.gpus.begin(), devices.gpus.end(), gpu) == devices.gpus.end()) {
             devices.gpus.push_back(gpu);
         }
@@ -204,9 +185,24 @@ Dialect kubeshare_dialect() {
             node_gpus};
 }
 
+std::vector<CellIndex> leaves_of(const NodeSpec& node, const CellTree& cells,
+                                 const Interner<ModelIndex>& models) {
+    std::vector<std::string> names;
+    for (const GpuSpec& gpu : node.gpus) {
+        names.emplace_back(gpu.model.valid() ? models.name(gpu.model) : std::string_view());
+    }
+    return match_leaves(cells, node.name, names);
+}
+
 void add_cell_links(NodeSpec& node, const DialectContext& context) {
-    if (context.options.cells != nullptr && node.links.empty()) {
-        node.links = links_of_leaves(*context.options.cells, leaves_of(node, context));
+    if (context.options.cells != nullptr) {
+        add_cell_links(node, *context.options.cells, context.names.models);
+    }
+}
+
+void add_cell_links(NodeSpec& node, const CellTree& cells, const Interner<ModelIndex>& models) {
+    if (node.links.empty()) {
+        node.links = links_of_leaves(cells, leaves_of(node, cells, models));
     }
 }
 

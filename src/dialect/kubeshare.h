@@ -7,16 +7,23 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "dialect/dialect.h"
+#include "model/cell_tree.h"
 
 namespace tessera {
 
 Dialect kubeshare_dialect();
 
+// The leaf of each GPU of the node in the topology file; none beyond what it describes.
+std::vector<CellIndex> leaves_of(const NodeSpec& node, const CellTree& cells,
+                                 const Interner<ModelIndex>& models);
+
 // Links of the node's GPUs as the topology file tells them (context.options.cells), where nothing
 // better is known. node_spec() does this; call it again after replacing the node's devices.
 void add_cell_links(NodeSpec& node, const DialectContext& context);
+void add_cell_links(NodeSpec& node, const CellTree& cells, const Interner<ModelIndex>& models);
 
 // Whether a placed pod needs a port of the node's pool: one that shares a GPU.
 bool kubeshare_needs_port(const Pod& pod);

@@ -128,7 +128,21 @@ Expected<void> read_shares(const Keys& keys, KubeshareAsk& ask) {
     return check_shares(keys, ask);
 }
 
-// 1.0 knows parts of one GPU only, wants all three keys, and has tags that we do not.
+// Tags of GPUs steer pods towards or away from what else a GPU holds. Nothing here keeps tags of
+// GPUs, and ignoring one would put together what the user wants apart.
+Expected<void> check_tags(const Pod& pod) {
+    for (const std::string_view tag : kTags) {
+        if (const std::string* text = given(pod.annotations, tag)) {
+            return fail(ErrorKind::invalid,
+                        "{}: {} is not accepted: tags on GPUs are not supported; use a pod "
+                        "group, or node affinity",
+                        tag, in_quotes(*text));
+        }
+    }
+    return {};
+}
+
+// 1.0 knows parts of one GPU only, and wants all three keys.
 Expected<void> check_first_version(const Pod& pod, const KubeshareAsk& ask) {
     for (const std::string_view key : kGpuAnnotations) {
         if (find(pod.annotations, key) == nullptr) {
@@ -139,14 +153,6 @@ Expected<void> check_first_version(const Pod& pod, const KubeshareAsk& ask) {
     if (ask.several()) {
         return fail(ErrorKind::invalid, "{}: {} is not accepted: 0 to 1 is", kLimit1,
                     in_quotes(*find(pod.annotations, kLimit1)));
-    }
-    for (const std::string_view tag : kTags) {
-        if (const std::string* text = given(pod.annotations, tag)) {
-            return fail(ErrorKind::invalid,
-                        "{}: {} is not accepted: tags on GPUs are not supported; use a pod "
-                        "group, or node affinity",
-                        tag, in_quotes(*text));
-        }
     }
     return {};
 }
@@ -268,6 +274,7 @@ std::string kubeshare_asks(const Pod& pod) {
 
 Expected<KubeshareAsk> read_kubeshare(const Pod& pod) {
     KubeshareAsk ask;
+    TESSERA_CHECK(check_tags(pod));
     const std::string_view label = first_of(pod.labels, kGpuLabels);
     const std::string_view annotation = first_of(pod.annotations, kGpuAnnotations);
     if (!label.empty() && !annotation.empty()) {

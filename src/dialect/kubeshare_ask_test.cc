@@ -35,24 +35,14 @@ TEST(KubeshareAsk, ReadsEverySpellingOfADecimal) {
         std::int64_t milli;
     };
     // First those that KubeShare reads, then those that it should.
-    for (const auto& [text, milli] : {Case{"0.0", 0},
-                                      {"0.5", 500},
-                                      {"0.25", 250},
-                                      {"00.5", 500},
-                                      {"1", 1000},
-                                      {"1.0", 1000},
-                                      {"1.00", 1000},
-                                      {"2", 2000},
-                                      {"10.0", 10'000},
-                                      {"11", 11'000},
-                                      {"010", 10'000},
-                                      {"10", 10'000},
-                                      {".5", 500},
-                                      {"0", 0},
-                                      {"0.", 0},
-                                      {"1.", 1000},
-                                      {"01.0", 1000},
-                                      {"0.3333", 334},
+    for (const auto& [text, milli] : {Case{"0.0", 0},        {"0.5", 500},   {"0.25", 250},
+                                      {"00.5", 500},         {"1", 1000},    {"1.0", 1000},
+                                      {"1.00", 1000},        {"2", 2000},    {"10.0", 10'000},
+                                      {"2.0", 2000},         {"11", 11'000}, {"12", 12'000},
+                                      {"010", 10'000},       {"10", 10'000}, {"20", 20'000},
+                                      {"100", 100'000},      {"1.5", 1500},  {"1.05", 1050},
+                                      {".5", 500},           {"0", 0},       {"0.", 0},
+                                      {"1.", 1000},          {"01.0", 1000}, {"0.3333", 334},
                                       {"0.0000000000001", 1}}) {
         const auto value = parse_decimal("key", text);
         ASSERT_TRUE(value.has_value()) << text;
@@ -218,6 +208,10 @@ TEST(KubeshareAsk, AnnotationsOfTheFirstVersion) {
     StringMap tagged = full;
     tagged["kubeshare/sched_exclusion"] = "blue";
     EXPECT_THAT(error_of(annotated(tagged)), HasSubstr("tags on GPUs are not supported"));
+    Pod newer = shares("0.5", "1.0");
+    newer.annotations["kubeshare/sched_anti-affinity"] = "red";
+    EXPECT_THAT(error_of(newer), HasSubstr("kubeshare/sched_anti-affinity: \"red\""))
+        << "not ignored with the newer labels either";
     Pod both = annotated(full);
     both.labels["sharedgpu/gpu_limit"] = "0.5";
     EXPECT_THAT(error_of(both), HasSubstr("one of the two is accepted"));

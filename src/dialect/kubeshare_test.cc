@@ -48,6 +48,16 @@ TEST(Kubeshare, AShareOfOneGpu) {
     EXPECT_EQ(asked->uses.size(), 1U);
 }
 
+TEST(Kubeshare, ModelsAreOneHoweverTheyAreSpelt) {
+    World world;
+    Pod half = shares("0.5", "1.0");
+    half.labels["sharedgpu/gpu_model"] = "Tesla-V100-SXM2";
+    Node node = testing::node({{"nvidia.com/gpu", "1"}});
+    node.labels["nvidia.com/gpu.product"] = " Tesla V100  SXM2";
+    EXPECT_THAT(world.ask(half)->demand.models,
+                ElementsAre(node_spec(node, world.context)->gpus[0].model));
+}
+
 TEST(Kubeshare, TwoHalvesFitOnAnOddCard) {
     World world;
     const auto asked = world.ask(shares("0.5", "1.0"));

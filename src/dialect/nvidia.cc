@@ -41,7 +41,8 @@ Expected<void> check_known(const Container& container) {
                 std::find(kResources.begin(), kResources.end(), resource) != kResources.end();
             if (std::string_view(resource).starts_with(kPrefix) && !known && !amount.zero()) {
                 return fail(ErrorKind::invalid, "container {}: resource {} is not accepted: {} are",
-                            container.name, in_quotes(resource), fmt::join(kResources, ", "));
+                            shown(container.name), in_quotes(resource),
+                            fmt::join(kResources, ", "));
             }
         }
     }

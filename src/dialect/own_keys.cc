@@ -62,7 +62,7 @@ Expected<void> check_resources(const Container& container) {
             if (std::string_view(resource).starts_with(kOwnPrefix) && resource != kOwnGpus) {
                 return fail(ErrorKind::invalid,
                             "container {}: resource {} is not accepted: {} is the only one",
-                            container.name, in_quotes(resource), kOwnGpus);
+                            shown(container.name), in_quotes(resource), kOwnGpus);
             }
         }
     }
@@ -188,7 +188,7 @@ Expected<void> apply_own_keys(const Pod& pod, DialectContext& context, PodDemand
     }
     constexpr std::int64_t kPriorityMax = std::numeric_limits<std::int32_t>::max();
     TESSERA_TRY(const auto priority,
-                own_number(pod, kPriority, {-kPriorityMax, kPriorityMax, "priority"}));
+                own_number(pod, kPriority, {-kPriorityMax, kPriorityMax, "32 bits"}));
     if (priority) {
         asked.priority = static_cast<std::int32_t>(*priority);
     }

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 
-#include "base/text.h"
 #include "codec/gpu_annotation.h"
 #include "codec/placement_annotation.h"
+#include "dialect/asking.h"
 #include "dialect/gpushare.h"
 #include "dialect/kubeshare.h"
 #include "dialect/own_keys.h"
 
 namespace tessera {
 namespace {
-
-std::string where(const Pod& pod) { return fmt::format("pod {}/{}", pod.space, pod.name); }
 
 // Without the resources that count devices, so that no rule about them can fail.
 Node host_part(const Node& node) {
@@ -72,17 +70,11 @@ Expected<PlacementRecord> record_of(const PlacedPod& placed, const Vocabulary& n
 // A device keeps its UUID when the order of devices changes, so that is asked first.
 Expected<GpuIndex> device_of(const GrantRecord& grant, const NodeSpec& node) {
     if (!grant.uuid.empty()) {
-        const auto found = std::find_if(node.gpus.begin(), node.gpus.end(),
-                                        [&](const auto& gpu) { return gpu.uuid == grant.uuid; });
-        if (found == node.gpus.end()) {
-            return fail(ErrorKind::not_found, "{}: GPU {} is not on node {}", kOwnPlacement,
-                        in_quotes(grant.uuid), node.name);
-        }
-        return GpuIndex(static_cast<GpuIndex::rep>(found - node.gpus.begin()));
+        return gpu_by_uuid(kOwnPlacement, grant.uuid, node);
     }
     if (grant.gpu >= static_cast<std::int32_t>(node.gpus.size())) {
         return fail(ErrorKind::not_found, "{}: GPU {} is not on node {}, which has {}",
-                    kOwnPlacement, grant.gpu, node.name, node.gpus.size());
+                    kOwnPlacement, grant.gpu, shown(node.name), node.gpus.size());
     }
     return GpuIndex(static_cast<GpuIndex::rep>(grant.gpu));
 }
@@ -166,7 +158,7 @@ Expected<NodeSpec> take_node(const Node& node, DialectContext& context) {
     auto inventory = read_gpu_annotation(*list, context.names);
     if (!inventory) {
         return tl::unexpected(
-            std::move(inventory.error()).within(fmt::format("node {}", node.name)));
+            std::move(inventory.error()).within(fmt::format("node {}", shown(node.name))));
     }
     spec.gpus = std::move(inventory->gpus);
     spec.links = std::move(inventory->links);
@@ -183,8 +175,8 @@ Expected<PlacementMarks> placement_writes(const PlacedPod& placed, const Dialect
 
 Expected<Held> read_held(const Pod& pod, const NodeSpec& node, DialectContext& context) {
     auto held = held_within(pod, node, context);
-    if (!held && !held.error().message.starts_with(where(pod))) {
-        return tl::unexpected(std::move(held.error()).within(where(pod)));
+    if (!held && !held.error().message.starts_with(describe(pod))) {
+        return tl::unexpected(std::move(held.error()).within(describe(pod)));
     }
     return held;
 }

@@ -97,7 +97,7 @@ TEST(Records, DevicesAreFoundByUuidWhenTheirOrderChanged) {
     EXPECT_EQ(read_held(asking, node, world.context)->placement.grants[0].gpu, GpuIndex(1));
     node.gpus.pop_back();
     EXPECT_THAT(read_held(asking, node, world.context).error().message,
-                HasSubstr("pod default/train: tessera.dev/placement: GPU \"GPU-0\" is not on"));
+                HasSubstr("pod default/train: tessera.dev/placement: \"GPU-0\" is not a GPU of"));
 }
 
 TEST(Records, WhatOthersPlacedCountsAsForeign) {
