@@ -100,6 +100,29 @@ class KetiScorer final : public Scorer {
 
 }  // namespace
 
+Expected<void> check_keti(const KetiPolicy& settings) {
+    struct Unserved {
+        std::string_view key;
+        bool KetiPolicy::* flag;
+        std::string_view why;
+    };
+    static constexpr std::array<Unserved, 3> kUnserved{{
+        {"avoid-high-score-node", &KetiPolicy::avoid_high_score,
+         "the node with the best total is taken; gpu-allocate-prefer: spread or "
+         "least-score-node-prefer: true keep it from filling first"},
+        {"node-reservation-permit", &KetiPolicy::node_reservation,
+         "a pod that fits nowhere holds no node; its priority decides when it is next"},
+        {"multi-node-allocation-permit", &KetiPolicy::multi_node_allocation,
+         "the containers of a pod run on one node; a group of pods runs on several"},
+    }};
+    for (const Unserved& one : kUnserved) {
+        if (settings.*one.flag) {
+            return fail(ErrorKind::invalid, "{}: true is not accepted: {}", one.key, one.why);
+        }
+    }
+    return {};
+}
+
 std::shared_ptr<const Scorer> KetiStaticPolicy::scorer(const Catalog& catalog) {
     return std::make_shared<KetiScorer>(settings_, catalog);
 }

@@ -4,10 +4,15 @@
 
 #include <memory>
 
+#include "base/error.h"
 #include "policy/formulas/keti.h"
 #include "policy/policy.h"
 
 namespace tessera {
+
+// Whether the policy does all that the settings ask for; the error names the key that it does not
+// serve. docs/policies.md says what each key does.
+Expected<void> check_keti(const KetiPolicy& settings);
 
 class KetiStaticPolicy final : public Policy {
   public:

@@ -32,23 +32,15 @@ class KubeshareScorer final : public Scorer {
             assign_devices(node, wanted, catalog_, links, devices);
             return;
         }
+        DeviceMask mask = fitting_devices(node, wanted, catalog_);
+        if (wanted.gpus > 1 && alike(node, mask)) {
+            assign_devices(node, wanted, catalog_, links, devices);
+            return;
+        }
         // The best leaves, one after the other; of equal ones the first.
         devices.clear();
-        DeviceMask mask = fitting_devices(node, wanted, catalog_);
-        const bool whole = wanted.footprint == Footprint::whole;
         for (int taken = 0; taken < wanted.gpus && mask != 0; ++taken) {
-            int best = -1;
-            std::int64_t best_score = 0;
-            for (DeviceMask rest = mask; rest != 0; rest &= rest - 1) {
-                const int gpu = std::countr_zero(rest);
-                const std::int64_t value =
-                    kubeshare_leaf_score_milli(wanted.service, whole && wanted.gpus > 1,
-                                               leaf(node.gpus[static_cast<std::size_t>(gpu)]));
-                if (best < 0 || value > best_score) {
-                    best = gpu;
-                    best_score = value;
-                }
-            }
+            const int best = best_leaf(node, wanted, mask);
             devices.push_back(GpuIndex(static_cast<std::uint8_t>(best)));
             mask &= ~(DeviceMask{1} << best);
         }
@@ -59,10 +51,44 @@ class KubeshareScorer final : public Scorer {
     }
 
   private:
+    // Whether KubeShare has no preference among these for a pod of several. It sorts them in no
+    // certain order then, so that the best connected may be taken.
+    bool alike(const NodeState& node, DeviceMask mask) const {
+        if (mask == 0) {
+            return true;
+        }
+        const LeafView first = leaf(node.gpus[static_cast<std::size_t>(std::countr_zero(mask))]);
+        for (; mask != 0; mask &= mask - 1) {
+            const LeafView other =
+                leaf(node.gpus[static_cast<std::size_t>(std::countr_zero(mask))]);
+            if (other.priority != first.priority ||
+                other.milli_available != first.milli_available) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    int best_leaf(const NodeState& node, const DemandClass& wanted, DeviceMask mask) const {
+        const bool several = wanted.footprint == Footprint::whole && wanted.gpus > 1;
+        int best = -1;
+        std::int64_t best_score = 0;
+        for (; mask != 0; mask &= mask - 1) {
+            const int gpu = std::countr_zero(mask);
+            const std::int64_t value = kubeshare_leaf_score_milli(
+                wanted.service, several, leaf(node.gpus[static_cast<std::size_t>(gpu)]));
+            if (best < 0 || value > best_score) {
+                best = gpu;
+                best_score = value;
+            }
+        }
+        return best;
+    }
+
     LeafView leaf(const GpuState& device) const {
         const ModelIndex model = catalog_.kinds[device.kind.slot()].model;
         const bool known = model.valid() && model.slot() < priority_->size();
-        return {.milli_available = device.value,
+        return {.milli_available = device.idle_milli,
                 .priority = known ? (*priority_)[model.slot()] : 0};
     }
 

@@ -110,6 +110,7 @@ constexpr auto kEntries = std::to_array<Entry>({
      }},
     {{"keti", "free cores and memory of nodes, free memory and pods of GPUs, weighted (KETI)"},
      [](const PolicyContext& context) -> Expected<std::unique_ptr<Policy>> {
+         TESSERA_CHECK(check_keti(context.keti));
          return std::make_unique<KetiStaticPolicy>(context.keti);
      }},
     {{"exclusive", "whole devices only, as the plain NVIDIA device plugin"},

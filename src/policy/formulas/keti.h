@@ -22,7 +22,7 @@ namespace tessera {
 enum class KetiAllocate : std::uint8_t { spread, binpack };
 
 // The live policy, a ConfigMap of eleven keys (dialect/keti_policy.h reads it). Defaults are those
-// of its code.
+// of its code. Which of them the policy serves: check_keti() in policy/keti_policy.h.
 struct KetiPolicy {
     std::int32_t node_weight_milli = 400;  // node-gpu-score-weight
     std::int32_t gpu_weight_milli = 600;
