@@ -26,7 +26,8 @@ class ExperimentRunner {
         : inputs_(inputs), experiment_(experiment), progress_(progress) {}
 
     Expected<RunRecord> run(const PolicySource& source, std::uint64_t seed) const {
-        TESSERA_TRY(auto policy, source.make({inputs_.workload.mix}));
+        TESSERA_TRY(auto policy, source.make({inputs_.workload.mix, experiment_.model_priority,
+                                              experiment_.keti}));
         const RunSetup setup{&inputs_.workload, &inputs_.nodes, seed, &progress_.arrivals_done,
                              experiment_.state};
         if (experiment_.protocol == Protocol::inflate) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "policy/formulas/keti.h"
 #include "sim/metrics.h"
 #include "sim/orders.h"
 #include "sim/stream.h"
@@ -28,6 +29,9 @@ struct Experiment {
     std::vector<std::string> policies;  // names, or policy files
     std::vector<std::uint64_t> seeds;
     std::size_t threads = 0;  // 0: one per core
+    // What a policy's own file says: priorities by model (`kubeshare`), settings (`keti`).
+    std::vector<std::int32_t> model_priority{};
+    KetiPolicy keti{};
     // inflate
     double ratio = 1.3;
     std::string orders;           // a directory; empty: our own draws
