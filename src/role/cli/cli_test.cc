@@ -9,6 +9,7 @@
 #include "role/cli/demo_view.h"
 #include "role/cli/inputs.h"
 #include "role/cli/progress.h"
+#include "sim/file.h"
 
 namespace tessera::cli {
 namespace {
@@ -85,6 +86,55 @@ TEST(CommandLine, SimPrintsTablesAndJson) {
                                   "200", "--policy", "bestfit", "--protocol", "queue", "--json"});
     EXPECT_EQ(json.code, kExitFine) << json.err;
     EXPECT_THAT(json.out, HasSubstr("\"wait_mean\""));
+}
+
+// A file that lives as long as the test.
+class TempFile {
+  public:
+    TempFile(const char* name, const std::string& text) : path_(testing::TempDir() + name) {
+        EXPECT_TRUE(write_file(path_, text));
+    }
+    ~TempFile() { std::remove(path_.c_str()); }
+    const char* path() const { return path_.c_str(); }
+
+  private:
+    std::string path_;
+};
+
+TEST(CommandLine, SimTakesKubesharesTopology) {
+    const std::string text =
+        "cellTypes:\n  N:\n    childCellType: V100\n    childCellNumber: 4\n"
+        "    childCellPriority: 60\n    isNodeLevel: true\ncells:\n- {cellType: N, cellId: ";
+    const auto run = [](const TempFile& file) {
+        return tessera({"sim", "--nodes", "2x4g48c384Gi:V100", "--pods", "notebooks", "--count",
+                        "50", "--policy", "kubeshare", "--topology", file.path()});
+    };
+    const Outcome good = run(TempFile("tessera_cells.yaml", text + "node-00001}\n"));
+    EXPECT_EQ(good.code, kExitFine) << good.err;
+    EXPECT_TRUE(good.err.empty()) << good.err;
+    const Outcome elsewhere = run(TempFile("tessera_cells.yaml", text + "far}\n"));
+    EXPECT_EQ(elsewhere.code, kExitFine) << "the model's priority still counts";
+    EXPECT_THAT(elsewhere.err, HasSubstr("1 of the 1 nodes of the topology are not there"));
+    const Outcome broken = run(TempFile("tessera_cells.yaml", text + "far\n"));
+    EXPECT_EQ(broken.code, kExitUse);
+    EXPECT_THAT(broken.err, HasSubstr("tessera_cells.yaml: line "));
+    EXPECT_EQ(tessera({"sim", "--topology", "no/such.yaml"}).code, kExitEnvironment);
+    EXPECT_EQ(tessera({"sim", "--suite", "transfer", "--topology", "x"}).code, kExitUse);
+}
+
+TEST(CommandLine, SimTakesKetisConfigMap) {
+    const auto run = [](const std::string& data, const char* policy) {
+        const TempFile file(
+            "tessera_keti.yaml",
+            "kind: ConfigMap\nmetadata: {name: gpu-scheduler-policy}\ndata: {" + data + "}\n");
+        return tessera({"sim", "--nodes", "2x4g48c384Gi:V100", "--pods", "notebooks", "--count",
+                        "50", "--policy", policy, "--keti-policy", file.path()});
+    };
+    EXPECT_EQ(run("node-gpu-score-weight: '0.5:0.5'", "keti").code, kExitFine);
+    const Outcome refused = run("node-reservation-permit: 'true'", "keti");
+    EXPECT_EQ(refused.code, kExitUse);
+    EXPECT_THAT(refused.err, HasSubstr("node-reservation-permit: true is not accepted"));
+    EXPECT_THAT(run("", "binpack").err, HasSubstr("--keti-policy is for --policy keti"));
 }
 
 TEST(CommandLine, TraceGeneratesAndShows) {

@@ -2,6 +2,7 @@
 
 #include "codec/node_spec.h"
 #include "engine/cluster.h"
+#include "role/intake/policy_files.h"
 #include "sim/file.h"
 
 namespace tessera::cli {
@@ -24,6 +25,26 @@ Expected<void> check_nodes(const std::vector<NodeSpec>& nodes) {
     }
     if (gpu_milli_capacity(nodes) == 0) {
         return fail(ErrorKind::invalid, "--nodes: none of the {} nodes has a GPU", nodes.size());
+    }
+    return {};
+}
+
+Expected<void> load_policy_files(const InputNames& names, LoadedInputs& loaded) {
+    if (!names.topology.empty()) {
+        TESSERA_TRY(const std::string text, read_file(names.topology));
+        TESSERA_TRY(const CellTree tree, read_topology(text, names.topology));
+        auto use = use_topology(tree, loaded.inputs.nodes, loaded.models);
+        if (!use) {
+            return tl::unexpected(std::move(use.error()).within(names.topology));
+        }
+        loaded.model_priority = std::move(use->model_priority);
+        for (const std::string& text_of : use->notes) {
+            loaded.notes.push_back(fmt::format("{}: {}", names.topology, text_of));
+        }
+    }
+    if (!names.keti_policy.empty()) {
+        TESSERA_TRY(const std::string text, read_file(names.keti_policy));
+        TESSERA_TRY(loaded.keti, read_keti_config(text, names.keti_policy));
     }
     return {};
 }
@@ -71,6 +92,7 @@ Expected<LoadedInputs> load_inputs(const InputNames& names) {
     loaded.inputs.nodes = std::move(nodes.nodes);
     const std::string name = names.workload.empty() ? workload_name(names.pods) : names.workload;
     loaded.inputs.workload = make_workload(name, std::move(pods));
+    TESSERA_CHECK(load_policy_files(names, loaded));
     return loaded;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "policy/formulas/keti.h"
 #include "sim/experiment.h"
 #include "sim/generate.h"
 
@@ -16,12 +17,16 @@ struct InputNames {
     std::size_t generated_pods = kGeneratedPods;
     std::uint64_t generator_seed = 1;
     bool lenient = false;
+    std::string topology;     // FILE: KubeShare's cells; empty: none
+    std::string keti_policy;  // FILE: KETI's ConfigMap; empty: its defaults
 };
 
 struct LoadedInputs {
     ExperimentInputs inputs;
     Interner<ModelIndex> models;
-    std::vector<std::string> notes;  // rows skipped, for the user
+    std::vector<std::int32_t> model_priority;  // by model, from the topology
+    KetiPolicy keti;
+    std::vector<std::string> notes;  // rows skipped and the like, for the user
 };
 
 Expected<LoadedInputs> load_inputs(const InputNames& names);

@@ -13,6 +13,7 @@
 #include "sim/experiment.h"
 #include "sim/file.h"
 #include "sim/plot.h"
+#include "sim/policy_source.h"
 #include "sim/published_results.h"
 #include "sim/report.h"
 
@@ -67,6 +68,10 @@ void add_input_flags(CLI::App& app, SimFlags& flags) {
                    "name of the workload in results and order files (from --pods)");
     app.add_option("--count", flags.inputs.generated_pods, "pods of a generated workload (8152)");
     app.add_flag("--lenient", flags.inputs.lenient, "skip and count broken rows");
+    app.add_option("--topology", flags.inputs.topology,
+                   "KubeShare's topology FILE: links of GPUs, priorities of models");
+    app.add_option("--keti-policy", flags.inputs.keti_policy,
+                   "policy keti: FILE with its ConfigMap gpu-scheduler-policy");
 }
 
 void add_run_flags(CLI::App& app, SimFlags& flags) {
@@ -209,6 +214,18 @@ Expected<Experiment> experiment_of(const CLI::App& app, const SimFlags& flags,
     return experiment;
 }
 
+// A policy file may be based on keti.
+Expected<void> check_keti_flag(const SimFlags& flags, const std::vector<std::string>& policies) {
+    const auto may_be_keti = [](const std::string& name) {
+        return name == "keti" || PolicySource::is_file(name);
+    };
+    if (!flags.inputs.keti_policy.empty() &&
+        std::none_of(policies.begin(), policies.end(), may_be_keti)) {
+        return fail(ErrorKind::invalid, "--keti-policy is for --policy keti");
+    }
+    return {};
+}
+
 void note(const std::string& text) { fmt::print(stderr, "tessera: {}\n", text); }
 
 // Departing pods and queues need pods that can run at all.
@@ -273,6 +290,9 @@ Expected<void> simulate(const CLI::App& app, const SimFlags& flags) {
         return fail(ErrorKind::invalid, "--pods: no pod is left to run");
     }
     TESSERA_TRY(Experiment experiment, experiment_of(app, flags, inputs.workload));
+    TESSERA_CHECK(check_keti_flag(flags, experiment.policies));
+    experiment.model_priority = std::move(loaded.model_priority);
+    experiment.keti = loaded.keti;
     ClusterState state;
     if (!flags.state.empty()) {
         if (experiment.policies.size() * experiment.seeds.size() != 1) {
@@ -317,8 +337,9 @@ int run_sim(const Arguments& arguments) {
         flags.suite.threads = flags.threads;
         flags.suite.seeds = given(app, "--seeds") ? flags.seeds : "";
         flags.suite.policies = given(app, "--policy") ? flags.policies : "";
-        for (const char* name : {"--nodes", "--pods", "--protocol", "--orders", "--html", "--plot",
-                                 "--ratio", "--load", "--arrivals", "--lifetimes", "--state"}) {
+        for (const char* name :
+             {"--nodes", "--pods", "--protocol", "--orders", "--html", "--plot", "--ratio",
+              "--load", "--arrivals", "--lifetimes", "--state", "--topology", "--keti-policy"}) {
             if (given(app, name)) {
                 return report_error(
                     {ErrorKind::invalid, fmt::format("{} has no meaning with --suite", name)});
