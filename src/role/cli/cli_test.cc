@@ -118,6 +118,12 @@ TEST(CommandLine, SimTakesKubesharesTopology) {
     const Outcome broken = run(TempFile("tessera_cells.yaml", text + "far\n"));
     EXPECT_EQ(broken.code, kExitUse);
     EXPECT_THAT(broken.err, HasSubstr("tessera_cells.yaml: line "));
+    const TempFile cells("tessera_cells.yaml", text + "node-00001}\n");
+    const Outcome state =
+        tessera({"sim", "--nodes", "2x4g48c384Gi:V100", "--pods", "notebooks", "--count", "50",
+                 "--policy", "kubeshare", "--topology", cells.path(), "--state", "-"});
+    EXPECT_EQ(state.code, kExitUse);
+    EXPECT_THAT(state.err, HasSubstr("--state does not hold what --topology says"));
     EXPECT_EQ(tessera({"sim", "--topology", "no/such.yaml"}).code, kExitEnvironment);
     EXPECT_EQ(tessera({"sim", "--suite", "transfer", "--topology", "x"}).code, kExitUse);
 }

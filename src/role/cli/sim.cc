@@ -214,14 +214,24 @@ Expected<Experiment> experiment_of(const CLI::App& app, const SimFlags& flags,
     return experiment;
 }
 
-// A policy file may be based on keti.
-Expected<void> check_keti_flag(const SimFlags& flags, const std::vector<std::string>& policies) {
-    const auto may_be_keti = [](const std::string& name) {
-        return name == "keti" || PolicySource::is_file(name);
+// Files of single policies, whose settings a state file does not hold. A policy file may be based
+// on any policy.
+Expected<void> check_policy_files(const SimFlags& flags, const std::vector<std::string>& policies) {
+    const auto may_run = [&](std::string_view policy) {
+        return std::any_of(policies.begin(), policies.end(), [&](const std::string& name) {
+            return name == policy || PolicySource::is_file(name);
+        });
     };
-    if (!flags.inputs.keti_policy.empty() &&
-        std::none_of(policies.begin(), policies.end(), may_be_keti)) {
+    if (!flags.inputs.keti_policy.empty() && !may_run("keti")) {
         return fail(ErrorKind::invalid, "--keti-policy is for --policy keti");
+    }
+    const bool tuned = !flags.inputs.keti_policy.empty() ||
+                       (!flags.inputs.topology.empty() && may_run("kubeshare"));
+    if (!flags.state.empty() && tuned) {
+        return fail(ErrorKind::invalid,
+                    "--state does not hold what {} says to the policy, so that tessera explain "
+                    "would judge otherwise",
+                    flags.inputs.keti_policy.empty() ? "--topology" : "--keti-policy");
     }
     return {};
 }
@@ -290,7 +300,7 @@ Expected<void> simulate(const CLI::App& app, const SimFlags& flags) {
         return fail(ErrorKind::invalid, "--pods: no pod is left to run");
     }
     TESSERA_TRY(Experiment experiment, experiment_of(app, flags, inputs.workload));
-    TESSERA_CHECK(check_keti_flag(flags, experiment.policies));
+    TESSERA_CHECK(check_policy_files(flags, experiment.policies));
     experiment.model_priority = std::move(loaded.model_priority);
     experiment.keti = loaded.keti;
     ClusterState state;
