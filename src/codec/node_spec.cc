@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/text.h"
 #include "codec/trace_csv.h"
 
 namespace tessera {
@@ -58,7 +59,7 @@ struct Item {
 Expected<Item> parse_item(std::string_view text) {
     const std::string_view whole = text;
     const auto wrong = [&](std::string_view what) {
-        return fail(ErrorKind::invalid, "nodes: \"{}\": {}; {}", whole, what, kForm);
+        return fail(ErrorKind::invalid, "nodes: {}: {}; {}", in_quotes(whole), what, kForm);
     };
     Item item;
     auto number = take_number(text);
@@ -87,7 +88,7 @@ Expected<Item> parse_item(std::string_view text) {
             return wrong("the model after the colon is empty");
         }
     } else if (!text.empty()) {
-        return wrong(fmt::format("\"{}\" is left over", text));
+        return wrong(fmt::format("{} is left over", in_quotes(text)));
     }
     return item;
 }

@@ -34,6 +34,7 @@ TEST(NodeSpecText, RefusesWithTheItemAndTheForm) {
         ASSERT_FALSE(nodes.has_value()) << text;
         EXPECT_THAT(nodes.error().message, HasSubstr("for example 64x8g96c768Gi:A100"));
     }
+    EXPECT_LT(parse_node_spec(std::string(10'000'000, '8'), models).error().message.size(), 300U);
     EXPECT_THAT(parse_node_spec("17g1c1Gi", models).error().message, HasSubstr("17 GPUs"));
     EXPECT_THAT(parse_node_spec("0x1g1c1Gi", models).error().message, HasSubstr("count of 0"));
     EXPECT_THAT(parse_node_spec("1000000x1g1c1Gi,1g1c1Gi", models).error().message,

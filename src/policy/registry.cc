@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "policy/elastic_policy.h"
 #include "policy/fgd.h"
 #include "policy/fgd_published.h"
@@ -152,7 +153,8 @@ Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, const Polic
         names += names.empty() ? "" : ", ";
         names += entry.info.name;
     }
-    return fail(ErrorKind::invalid, "policy \"{}\" is not known; the policies are {}", name, names);
+    return fail(ErrorKind::invalid, "policy {} is not known; the policies are {}", in_quotes(name),
+                names);
 }
 
 }  // namespace tessera
