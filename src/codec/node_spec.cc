@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "codec/trace_csv.h"
+#include "model/gpu_models.h"
 
 namespace tessera {
 
@@ -14,8 +15,10 @@ namespace {
 
 constexpr std::int64_t kCoresMax = 1'000'000;
 constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 40;
+constexpr std::int64_t kGpuMemoryMibMax = std::int64_t{1} << 30;
 constexpr std::string_view kForm =
-    "an item is [COUNTx]GPUSgCOREScMEMORYGi[:MODEL], for example 64x8g96c768Gi:A100";
+    "an item is [COUNTx]GPUSgCOREScMEMORYGi[:MODEL][@GPUMEMORYGi], for example "
+    "64x8g96c768Gi:A100@40Gi";
 
 // Takes digits off the front; nothing when there are none or too many.
 std::optional<std::int64_t> take_number(std::string_view& text) {
@@ -37,15 +40,17 @@ bool take(std::string_view& text, std::string_view word) {
     return true;
 }
 
-// Mebibytes per unit; 0 when the text does not start with one.
-std::int64_t take_memory_unit(std::string_view& text) {
-    if (take(text, "Mi")) {
-        return 1;
+// "768Gi" in mebibytes; nothing when there is none, or too much.
+std::optional<std::int64_t> take_memory(std::string_view& text, std::int64_t most) {
+    const auto number = take_number(text);
+    const std::int64_t unit = take(text, "Mi")   ? 1
+                              : take(text, "Gi") ? 1024
+                              : take(text, "Ti") ? 1024 * 1024
+                                                 : 0;
+    if (!number || unit == 0 || *number > most / unit) {
+        return std::nullopt;
     }
-    if (take(text, "Gi")) {
-        return 1024;
-    }
-    return take(text, "Ti") ? 1024 * 1024 : 0;
+    return *number * unit;
 }
 
 struct Item {
@@ -54,7 +59,17 @@ struct Item {
     std::int64_t cores = 0;
     std::int64_t memory_mib = 0;
     std::string_view model;
+    std::int64_t gpu_memory_mib = 0;  // 0: unknown
+
+    bool alike(const Item& other) const {
+        return gpus == other.gpus && cores == other.cores && memory_mib == other.memory_mib &&
+               model == other.model && gpu_memory_mib == other.gpu_memory_mib;
+    }
 };
+
+std::int64_t usual_mib(std::string_view model) {
+    return usual_memory(model).value_or(MemoryMib(0)).value();
+}
 
 Expected<Item> parse_item(std::string_view text) {
     const std::string_view whole = text;
@@ -76,18 +91,27 @@ Expected<Item> parse_item(std::string_view text) {
         return wrong("expected the number of cores and c");
     }
     item.cores = *number;
-    number = take_number(text);
-    const std::int64_t unit = number ? take_memory_unit(text) : 0;
-    if (unit == 0 || *number > kMemoryMibMax / unit) {
+    const auto memory = take_memory(text, kMemoryMibMax);
+    if (!memory) {
         return wrong("expected the memory as a whole number of Mi, Gi or Ti");
     }
-    item.memory_mib = *number * unit;
+    item.memory_mib = *memory;
     if (take(text, ":")) {
-        item.model = text;
-        if (text.empty()) {
+        item.model = text.substr(0, text.find('@'));
+        if (item.model.empty()) {
             return wrong("the model after the colon is empty");
         }
-    } else if (!text.empty()) {
+        text.remove_prefix(item.model.size());
+    }
+    item.gpu_memory_mib = usual_mib(item.model);
+    if (take(text, "@")) {
+        const auto gpu_memory = take_memory(text, kGpuMemoryMibMax);
+        if (!gpu_memory) {
+            return wrong("expected a GPU's memory after @ as a whole number of Mi, Gi or Ti");
+        }
+        item.gpu_memory_mib = *gpu_memory;
+    }
+    if (!text.empty()) {
         return wrong(fmt::format("{} is left over", in_quotes(text)));
     }
     return item;
@@ -115,21 +139,28 @@ Item item_of(const NodeSpec& node, const Interner<ModelIndex>& models) {
     item.gpus = static_cast<std::int64_t>(node.gpus.size());
     item.cores = node.cpu.value() / 1000;
     item.memory_mib = node.memory.value();
-    if (!node.gpus.empty() && node.gpus.front().model.valid()) {
-        item.model = models.name(node.gpus.front().model);
+    if (!node.gpus.empty()) {
+        const GpuSpec& gpu = node.gpus.front();
+        item.model = gpu.model.valid() ? models.name(gpu.model) : "";
+        item.gpu_memory_mib = gpu.memory.value();
     }
     return item;
 }
 
+std::string memory_text(std::int64_t mib) {
+    return mib % 1024 == 0 ? fmt::format("{}Gi", mib / 1024) : fmt::format("{}Mi", mib);
+}
+
 std::string format_item(const Item& item) {
     std::string text = item.count == 1 ? "" : fmt::format("{}x", item.count);
-    text += fmt::format("{}g{}c", item.gpus, item.cores);
-    if (item.memory_mib % 1024 == 0) {
-        text += fmt::format("{}Gi", item.memory_mib / 1024);
-    } else {
-        text += fmt::format("{}Mi", item.memory_mib);
+    text += fmt::format("{}g{}c{}", item.gpus, item.cores, memory_text(item.memory_mib));
+    if (!item.model.empty()) {
+        text += fmt::format(":{}", item.model);
     }
-    return item.model.empty() ? text : fmt::format("{}:{}", text, item.model);
+    if (item.gpus > 0 && item.gpu_memory_mib != usual_mib(item.model)) {
+        text += fmt::format("@{}", memory_text(item.gpu_memory_mib));
+    }
+    return text;
 }
 
 }  // namespace
@@ -146,6 +177,7 @@ Expected<std::vector<NodeSpec>> parse_node_spec(std::string_view text,
         node.memory = MemoryMib(item.memory_mib);
         node.pods = kTracePodsPerNode;
         GpuSpec gpu;
+        gpu.memory = MemoryMib(item.gpu_memory_mib);
         if (!item.model.empty()) {
             TESSERA_TRY(gpu.model, intern_model(models, item.model));
         }
@@ -174,8 +206,7 @@ std::string format_node_spec(const std::vector<NodeSpec>& nodes,
     };
     for (const NodeSpec& node : nodes) {
         const Item item = item_of(node, models);
-        if (run.count > 0 && item.gpus == run.gpus && item.cores == run.cores &&
-            item.memory_mib == run.memory_mib && item.model == run.model) {
+        if (run.count > 0 && item.alike(run)) {
             ++run.count;
             continue;
         }

@@ -15,14 +15,18 @@ NodeSpec any_node(Interner<ModelIndex>& models) {
     node.pods = kTracePodsPerNode;
     GpuSpec gpu;
     const auto model = *rc::gen::inRange(0, 4);
-    gpu.model = model == 0 ? ModelIndex::none() : models.intern(fmt::format("M{}", model));
+    gpu.model = model == 0   ? ModelIndex::none()
+                : model == 1 ? models.intern("T4")
+                             : models.intern(fmt::format("M{}", model));
+    gpu.memory = MemoryMib(*rc::gen::element<std::int64_t>(0, 1, 15109, 81920));
     node.gpus.assign(*rc::gen::inRange<std::size_t>(1, kMaxGpusPerNode + 1), gpu);
     return node;
 }
 
 bool alike(const NodeSpec& a, const NodeSpec& b) {
     return a.cpu == b.cpu && a.memory == b.memory && a.gpus.size() == b.gpus.size() &&
-           (a.gpus.empty() || a.gpus[0].model == b.gpus[0].model);
+           (a.gpus.empty() ||
+            (a.gpus[0].model == b.gpus[0].model && a.gpus[0].memory == b.gpus[0].memory));
 }
 
 RC_GTEST_PROP(NodeSpecProperty, FormatThenParseGivesTheNodesBack, ()) {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "codec/csv.h"
 #include "codec/trace_row.h"
+#include "model/gpu_models.h"
 #include "model/model_name.h"
 
 namespace tessera {
@@ -14,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kCpuMilliMax = 1'000'000'000;
 constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 40;
+constexpr std::int64_t kGpuMemoryMibMax = std::int64_t{1} << 30;
 constexpr double kSecondsMax = 1e12;
 constexpr std::int64_t kPhillyJobGpusMax = 4096;
 constexpr std::size_t kProblemsShown = 10;
@@ -249,26 +252,53 @@ Expected<TraceFormat> pod_format(const TraceHeader& header, std::string_view fil
 }
 
 struct NodeColumns {
-    TraceColumn name, cpu, memory, gpus, model;
+    TraceColumn name, cpu, memory, gpus, model, gpu_memory;
     bool spot = false;
 };
 
 Expected<NodeColumns> node_columns(const TraceHeader& header, std::string_view file) {
     if (has_all(header, {"sn", "cpu_milli", "memory_mib", "gpu"})) {
-        return NodeColumns{header.column("sn"),         header.column("cpu_milli"),
-                           header.column("memory_mib"), header.column("gpu"),
-                           header.column("model"),      false};
+        return NodeColumns{header.column("sn"),
+                           header.column("cpu_milli"),
+                           header.column("memory_mib"),
+                           header.column("gpu"),
+                           header.column("model"),
+                           header.column("gpu_memory_mib"),
+                           false};
     }
     if (has_all(header, {"gpu_model", "gpu_capacity_num", "cpu_num", "node_name"})) {
-        return NodeColumns{header.column("node_name"),  header.column("cpu_num"),
-                           header.column("memory_gib"), header.column("gpu_capacity_num"),
-                           header.column("gpu_model"),  true};
+        return NodeColumns{header.column("node_name"),
+                           header.column("cpu_num"),
+                           header.column("memory_gib"),
+                           header.column("gpu_capacity_num"),
+                           header.column("gpu_model"),
+                           header.column("gpu_memory_mib"),
+                           true};
     }
     return fail(ErrorKind::invalid,
                 "{}:1:1: not a node list that is known; the header must have "
                 "sn,cpu_milli,memory_mib,gpu,model (openb) or "
                 "gpu_model,gpu_capacity_num,cpu_num,node_name (Alibaba spot)",
                 file);
+}
+
+Expected<GpuSpec> parse_gpu(const TraceRow& row, const NodeColumns& columns,
+                            Interner<ModelIndex>& models) {
+    GpuSpec gpu;
+    const std::string_view model = row.text(columns.model);
+    if (!model.empty()) {
+        auto interned = intern_model(models, model);
+        if (!interned) {
+            return row.wrong(columns.model, interned.error().message);
+        }
+        gpu.model = *interned;
+    }
+    gpu.memory = usual_memory(model).value_or(MemoryMib(0));
+    if (!row.text(columns.gpu_memory).empty()) {
+        TESSERA_TRY(const auto mib, row.integer(columns.gpu_memory, 0, kGpuMemoryMibMax));
+        gpu.memory = MemoryMib(mib);
+    }
+    return gpu;
 }
 
 Expected<NodeSpec> parse_node(const TraceRow& row, const NodeColumns& columns,
@@ -290,15 +320,7 @@ Expected<NodeSpec> parse_node(const TraceRow& row, const NodeColumns& columns,
         node.cpu = MilliCpu(cpu);
         node.memory = MemoryMib(memory);
     }
-    GpuSpec gpu;
-    const std::string_view model = row.text(columns.model);
-    if (!model.empty()) {
-        auto interned = intern_model(models, model);
-        if (!interned) {
-            return row.wrong(columns.model, interned.error().message);
-        }
-        gpu.model = *interned;
-    }
+    TESSERA_TRY(const GpuSpec gpu, parse_gpu(row, columns, models));
     node.gpus.assign(static_cast<std::size_t>(gpus), gpu);
     return node;
 }
@@ -366,10 +388,13 @@ Expected<NodeTrace> read_node_trace(std::string_view text, const TraceReadOption
     TESSERA_TRY(const NodeColumns columns, node_columns(header, options.file));
     NodeTrace trace;
     Problems problems(options);
-    const auto parse = [&](const TraceRow& row, std::uint32_t number) -> Expected<void> {
+    std::set<std::string> names;
+    const auto parse = [&](const TraceRow& row, std::uint32_t) -> Expected<void> {
         TESSERA_TRY(NodeSpec node, parse_node(row, columns, models));
+        if (!names.insert(node.name).second) {
+            return row.wrong(columns.name, "is the name of an earlier node too");
+        }
         trace.nodes.push_back(std::move(node));
-        trace.node_rows.push_back(number);
         return {};
     };
     trace.rows = each_row(reader, options.file, header.size(), problems, parse);
@@ -379,6 +404,12 @@ Expected<NodeTrace> read_node_trace(std::string_view text, const TraceReadOption
                     options.file);
     }
     return trace;
+}
+
+bool is_node_trace(std::string_view text) {
+    CsvReader reader(text);
+    const auto header = read_header(reader, "");
+    return header && node_columns(*header, "").has_value();
 }
 
 Expected<std::vector<std::uint32_t>> read_order(std::string_view text,

@@ -3,7 +3,8 @@
 // Pods: the openb form (Alibaba's GPU-sharing trace and what `tessera trace generate` writes), the
 // Philly job list and the Alibaba v2025 instance list. Nodes: the openb form and the Alibaba spot
 // list. The header tells which. Columns are found by name, in any order; a file may leave out the
-// optional ones (the openb multigpu files have no gpu_spec).
+// optional ones (the openb multigpu files have no gpu_spec). GPUs have the memory of a column
+// gpu_memory_mib of ours, else what is usual for their model (model/gpu_models.h), else unknown.
 //
 // A broken row is named with file, line and column. All of them are reported, not the first only;
 // with `lenient` they are skipped and counted instead.
@@ -73,8 +74,7 @@ struct PodTrace {
 
 struct NodeTrace {
     std::vector<NodeSpec> nodes;  // in the file's order
-    std::vector<std::uint32_t> node_rows;
-    std::size_t rows = 0;
+    std::size_t rows = 0;         // of the file, broken ones too
     SkippedRows skipped;
 };
 
@@ -82,6 +82,9 @@ Expected<PodTrace> read_pod_trace(std::string_view text, const TraceReadOptions&
                                   Interner<ModelIndex>& models);
 Expected<NodeTrace> read_node_trace(std::string_view text, const TraceReadOptions& options,
                                     Interner<ModelIndex>& models);
+
+// Whether the header is that of a node list.
+bool is_node_trace(std::string_view text);
 
 // An order file: one column of row numbers (pod_row or node_row), each below `rows`.
 struct OrderReadOptions {
@@ -96,7 +99,7 @@ Expected<std::vector<std::uint32_t>> read_order(std::string_view text,
 inline constexpr std::size_t kTraceModelsMax = 1000;
 Expected<ModelIndex> intern_model(Interner<ModelIndex>& models, std::string_view name);
 
-// The openb form. Times are written when every pod has them.
+// The openb form. Columns of times are there when some pod has a time, empty where it has none.
 std::string write_pod_trace(const std::vector<TracePod>& pods, const Interner<ModelIndex>& models);
 std::string write_node_trace(const std::vector<NodeSpec>& nodes,
                              const Interner<ModelIndex>& models);

@@ -19,7 +19,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         TESSERA_ASSERT(again->pods.size() == pods->pods.size(), "with every pod");
     }
     const auto nodes = read_node_trace(text, lenient, models);
-    TESSERA_ASSERT(!nodes || nodes->nodes.size() == nodes->node_rows.size(), "rows match nodes");
+    if (nodes) {
+        const auto again = read_node_trace(write_node_trace(nodes->nodes, models), strict, models);
+        TESSERA_ASSERT(again.has_value(), "what the writer wrote reads back");
+        TESSERA_ASSERT(again->nodes.size() == nodes->nodes.size(), "with every node");
+    }
     const auto order = read_order(text, {"f", "pod_row", 100});
     if (order) {
         for (const std::uint32_t row : *order) {

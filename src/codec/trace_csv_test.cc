@@ -184,6 +184,62 @@ TEST(TraceCsv, WhatIsWrittenReadsBack) {
               "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\nn1,8000,1024,0,\n");
 }
 
+TEST(TraceCsv, TimesOfSomePodsOnlyAreKept) {
+    Interner<ModelIndex> models;
+    TracePod timed;
+    timed.name = "timed";
+    timed.submit_s = 7;
+    timed.duration_s = 60;
+    TracePod never_started;
+    never_started.name = "never-started";
+    never_started.submit_s = 9;
+    never_started.row = 1;
+    TracePod untimed;
+    untimed.name = "untimed";
+    untimed.row = 2;
+    const std::vector pods{timed, never_started, untimed};
+    const auto back = read_pod_trace(write_pod_trace(pods, models), kStrict, models);
+    ASSERT_TRUE(back.has_value()) << back.error().message;
+    EXPECT_EQ(back->pods, pods);
+}
+
+TEST(TraceCsv, GpusHaveTheMemoryOfTheirColumnOrTheirModel) {
+    Interner<ModelIndex> models;
+    const std::string text =
+        "sn,cpu_milli,memory_mib,gpu,model,gpu_memory_mib\n"
+        "given,1000,1,2,T4,20480\nusual,1000,1,2,T4,\nunknown,1000,1,2,X9,\nnone,1000,1,0,,\n";
+    const auto nodes = read_node_trace(text, kStrict, models);
+    ASSERT_TRUE(nodes.has_value()) << nodes.error().message;
+    EXPECT_EQ(nodes->nodes[0].gpus[1].memory, MemoryMib(20480));
+    EXPECT_EQ(nodes->nodes[1].gpus[1].memory, MemoryMib(15109));
+    EXPECT_EQ(nodes->nodes[2].gpus[1].memory, MemoryMib(0));
+    const auto back = read_node_trace(write_node_trace(nodes->nodes, models), kStrict, models);
+    ASSERT_TRUE(back.has_value()) << back.error().message;
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(back->nodes[i].gpus[0].memory, nodes->nodes[i].gpus[0].memory) << i;
+    }
+    EXPECT_THAT(
+        read_node_trace("sn,cpu_milli,memory_mib,gpu,gpu_memory_mib\na,1,1,1,-5\n", kStrict, models)
+            .error()
+            .message,
+        HasSubstr(":2:9: gpu_memory_mib: \"-5\""));
+}
+
+TEST(TraceCsv, NodesHaveNamesOfTheirOwn) {
+    Interner<ModelIndex> models;
+    const std::string text = "sn,cpu_milli,memory_mib,gpu\na,1,1,1\nb,1,1,1\na,1,1,1\n";
+    EXPECT_THAT(read_node_trace(text, kStrict, models).error().message,
+                HasSubstr("pods.csv:4:1: sn: \"a\" is the name of an earlier node too"));
+    EXPECT_EQ(read_node_trace(text, kLenient, models)->nodes.size(), 2U);
+}
+
+TEST(TraceCsv, TheHeaderTellsNodesFromPods) {
+    EXPECT_TRUE(is_node_trace("model,gpu,memory_mib,cpu_milli,sn\n"));
+    EXPECT_TRUE(is_node_trace("gpu_model,gpu_capacity_num,cpu_num,node_name\n"));
+    EXPECT_FALSE(is_node_trace("name,cpu_milli,memory_mib,num_gpu,gpu_milli\n"));
+    EXPECT_FALSE(is_node_trace(""));
+}
+
 TEST(TraceCsv, OrdersStayWithinTheirRows) {
     const OrderReadOptions options{"o.csv", "pod_row", 3};
     EXPECT_EQ(*read_order("pod_row\n2\n0\n2\n", options), (std::vector<std::uint32_t>{2, 0, 2}));

@@ -47,6 +47,8 @@ class Churn {
         milli_time_ = 0;
     }
 
+    void reached(std::size_t arrivals, std::size_t total) { world_.reached(arrivals, total); }
+
     ChurnRun finish(std::int64_t capacity_milli) && {
         const double span = now_ - measured_from_;
         if (span > 0) {
@@ -95,6 +97,7 @@ ChurnRun run_churn(const RunSetup& setup, const Stream& stream, std::unique_ptr<
     for (const StreamPod& pod : stream.standing) {
         churn.stand(pod);
     }
+    churn.reached(0, stream.arrivals.size());
     const auto unmeasured =
         static_cast<std::size_t>((1 - kMeasuredPart) * static_cast<double>(stream.arrivals.size()));
     for (std::size_t i = 0; i < stream.arrivals.size(); ++i) {
@@ -103,6 +106,7 @@ ChurnRun run_churn(const RunSetup& setup, const Stream& stream, std::unique_ptr<
             churn.start_measuring();
         }
         churn.arrive(stream.arrivals[i]);
+        churn.reached(i + 1, stream.arrivals.size());
         if (setup.arrivals_done != nullptr) {
             setup.arrivals_done->fetch_add(1, std::memory_order_relaxed);
         }

@@ -5,9 +5,6 @@
 #include <numeric>
 
 #include "base/assert.h"
-#include "engine/cluster.h"
-#include "policy/registry.h"
-#include "sim/generate.h"
 
 namespace tessera {
 
@@ -39,28 +36,25 @@ std::string clock_text(double hour) {
 
 }  // namespace
 
-Expected<std::unique_ptr<SimulatedDay>> SimulatedDay::make(const DayOptions& options) {
-    Interner<ModelIndex> models;
-    TESSERA_TRY(auto nodes, generate_nodes(options.nodes, models));
-    TESSERA_TRY(PodTrace pods, generate_pods({options.pods, kGeneratedPods, options.seed}, models));
-    Workload workload = without_misfits(make_workload(options.pods, std::move(pods)), nodes);
-    if (gpu_milli_capacity(nodes) == 0 || workload.gpu_milli_total == 0) {
+Expected<std::unique_ptr<SimulatedDay>> SimulatedDay::make(ExperimentInputs inputs,
+                                                           const PolicySource& policy,
+                                                           const DayOptions& options) {
+    inputs.workload = without_misfits(inputs.workload, inputs.nodes);
+    if (gpu_milli_capacity(inputs.nodes) == 0 || inputs.workload.gpu_milli_total == 0) {
         return fail(ErrorKind::invalid,
                     "the demo needs nodes with GPUs, and pods that fit on them");
     }
-    TESSERA_TRY(auto policy, make_policy(options.policy, {workload.mix}));
-    std::unique_ptr<SimulatedDay> day(
-        new SimulatedDay(options, std::move(nodes), std::move(workload)));
+    TESSERA_TRY(auto made, policy.make({inputs.workload.mix}));
+    std::unique_ptr<SimulatedDay> day(new SimulatedDay(options, std::move(inputs)));
     std::vector<std::uint32_t> order(day->nodes_.size());
     std::iota(order.begin(), order.end(), 0U);
     day->world_ = std::make_unique<World>(
-        World::Setup{&day->workload_, &day->nodes_, order, options.seed}, std::move(policy));
+        World::Setup{&day->workload_, &day->nodes_, order, options.seed}, std::move(made));
     return day;
 }
 
-SimulatedDay::SimulatedDay(const DayOptions& options, std::vector<NodeSpec> nodes,
-                           Workload workload)
-    : nodes_(std::move(nodes)), workload_(std::move(workload)) {
+SimulatedDay::SimulatedDay(const DayOptions& options, ExperimentInputs inputs)
+    : nodes_(std::move(inputs.nodes)), workload_(std::move(inputs.workload)) {
     draw_comers(options);
 }
 
@@ -102,7 +96,7 @@ void SimulatedDay::come(std::uint32_t number) {
     const std::uint32_t pod = comers_[number].pod;
     const std::uint32_t class_number = workload_.class_of[pod];
     ++counts_.arrived;
-    world_->observe(class_number);
+    world_->observe(number, class_number);
     if (world_->fits(class_number)) {
         start(number);
     } else {

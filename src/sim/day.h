@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "sim/departures.h"
+#include "sim/experiment.h"
+#include "sim/policy_source.h"
 #include "sim/waiting_line.h"
 #include "sim/workload.h"
 #include "sim/world.h"
@@ -21,9 +23,6 @@
 namespace tessera {
 
 struct DayOptions {
-    std::string policy = "tessera";
-    std::string nodes = "12x8g128c1Ti";
-    std::string pods = "openb";
     std::uint64_t seed = 1;
     double peak_load = 1.05;  // of GPU capacity, at the busiest hour
 };
@@ -41,7 +40,10 @@ struct DayCounts {
 
 class SimulatedDay {
   public:
-    static Expected<std::unique_ptr<SimulatedDay>> make(const DayOptions& options);
+    // Pods that fit on no node are left out.
+    static Expected<std::unique_ptr<SimulatedDay>> make(ExperimentInputs inputs,
+                                                        const PolicySource& policy,
+                                                        const DayOptions& options);
 
     // Lets everything happen up to this hour.
     void advance(double hour);
@@ -62,7 +64,7 @@ class SimulatedDay {
         std::uint32_t pod = 0;
     };
 
-    SimulatedDay(const DayOptions& options, std::vector<NodeSpec> nodes, Workload workload);
+    SimulatedDay(const DayOptions& options, ExperimentInputs inputs);
     void draw_comers(const DayOptions& options);
     void come(std::uint32_t number);
     void start(std::uint32_t number);

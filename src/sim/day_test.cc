@@ -3,11 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/generate.h"
+#include "sim/sim_fixture.h"
+
 namespace tessera {
 namespace {
 
+Expected<std::unique_ptr<SimulatedDay>> make_day(std::string_view nodes = "12x8g128c1Ti") {
+    Interner<ModelIndex> models;
+    ExperimentInputs inputs{.nodes = test_nodes(nodes), .workload = {}};
+    inputs.workload = make_workload("openb", *generate_pods({}, models));
+    return SimulatedDay::make(std::move(inputs), *PolicySource::open("tessera"), {});
+}
+
 TEST(Day, EveryPodIsAccountedFor) {
-    auto day = SimulatedDay::make({});
+    auto day = make_day();
     ASSERT_TRUE(day.has_value()) << day.error().message;
     for (double hour = 1; hour <= kDayHours; ++hour) {
         (*day)->advance(hour);
@@ -22,8 +32,8 @@ TEST(Day, EveryPodIsAccountedFor) {
 }
 
 TEST(Day, StepsDoNotChangeWhatHappens) {
-    auto coarse = SimulatedDay::make({});
-    auto fine = SimulatedDay::make({});
+    auto coarse = make_day();
+    auto fine = make_day();
     (*coarse)->advance(kDayHours);
     for (int step = 1; step <= 240; ++step) {
         (*fine)->advance(step * kDayHours / 240);
@@ -33,12 +43,7 @@ TEST(Day, StepsDoNotChangeWhatHappens) {
 }
 
 TEST(Day, RefusesWhatCannotRun) {
-    DayOptions options;
-    options.nodes = "2x0g8c8Gi";
-    EXPECT_FALSE(SimulatedDay::make(options).has_value());
-    options = {};
-    options.policy = "nobody";
-    EXPECT_THAT(SimulatedDay::make(options).error().message, testing::HasSubstr("nobody"));
+    EXPECT_THAT(make_day("2x0g8c8Gi").error().message, testing::HasSubstr("nodes with GPUs"));
 }
 
 }  // namespace

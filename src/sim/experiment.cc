@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "sim/parallel.h"
-#include "sim/policy_source.h"
 
 namespace tessera {
 
@@ -34,6 +33,7 @@ class ExperimentRunner {
             return inflate(setup, std::move(policy));
         }
         TESSERA_TRY(const Stream stream, stream_of(seed));
+        TESSERA_CHECK(check_moment(stream.arrivals.size()));
         RunRecord record;
         record.untimed = stream.untimed;
         if (experiment_.protocol == Protocol::churn) {
@@ -58,6 +58,7 @@ class ExperimentRunner {
   private:
     Expected<RunRecord> inflate(const RunSetup& setup, std::unique_ptr<Policy> policy) const {
         TESSERA_TRY(const RunOrder order, order_of(setup.seed));
+        TESSERA_CHECK(check_moment(order.arrivals.size()));
         const InflateRun run =
             run_inflate(setup, order, std::move(policy), {experiment_.fragmentation});
         RunRecord record;
@@ -68,6 +69,16 @@ class ExperimentRunner {
             record.curves.fragmented_of_idle = run.fragmented_of_idle.values();
         }
         return record;
+    }
+
+    // Whether the moment at which the state is wanted comes.
+    Expected<void> check_moment(std::size_t arrivals) const {
+        const StateRequest& wanted = experiment_.state;
+        if (wanted.into != nullptr && wanted.after != SIZE_MAX && wanted.after > arrivals) {
+            return fail(ErrorKind::invalid, "--at: {} is not accepted; {} pods come in this run",
+                        wanted.after, arrivals);
+        }
+        return {};
     }
 
     Expected<RunOrder> order_of(std::uint64_t seed) const {
@@ -139,9 +150,8 @@ std::string_view to_string(Protocol protocol) {
     return kNames[static_cast<std::size_t>(protocol)];
 }
 
-Expected<void> check_policies(const std::vector<std::string>& policies, const Workload& workload) {
-    for (const std::string& policy : policies) {
-        TESSERA_TRY(const PolicySource source, PolicySource::open(policy));
+Expected<void> check_policies(std::span<const PolicySource> policies, const Workload& workload) {
+    for (const PolicySource& source : policies) {
         if (auto made = source.make({workload.mix}); !made) {
             return tl::unexpected<Error>(std::move(made.error()));
         }
@@ -153,11 +163,6 @@ Expected<std::vector<PolicyResult>> run_experiment(const ExperimentInputs& input
                                                    const Experiment& experiment,
                                                    ExperimentProgress& progress) {
     const ExperimentRunner runner(inputs, experiment, progress);
-    std::vector<PolicySource> sources;
-    for (const std::string& policy : experiment.policies) {
-        TESSERA_TRY(PolicySource source, PolicySource::open(policy));
-        sources.push_back(std::move(source));
-    }
     const std::size_t seeds = experiment.seeds.size();
     const std::size_t jobs = experiment.policies.size() * seeds;
     TESSERA_TRY(const std::size_t arrivals, runner.arrivals(experiment.seeds.front()));
@@ -169,7 +174,7 @@ Expected<std::vector<PolicyResult>> run_experiment(const ExperimentInputs& input
         const std::size_t policy = job % experiment.policies.size();
         const std::size_t seed = job / experiment.policies.size();
         const std::size_t place = policy * seeds + seed;
-        auto record = runner.run(sources[policy], experiment.seeds[seed]);
+        auto record = runner.run(experiment.policies[policy], experiment.seeds[seed]);
         if (record) {
             records[place] = std::move(*record);
         } else {
@@ -183,7 +188,7 @@ Expected<std::vector<PolicyResult>> run_experiment(const ExperimentInputs& input
     }
     std::vector<PolicyResult> results;
     for (std::size_t p = 0; p < experiment.policies.size(); ++p) {
-        results.push_back(gather(sources[p].name(), experiment.seeds,
+        results.push_back(gather(experiment.policies[p].name(), experiment.seeds,
                                  std::span(records).subspan(p * seeds, seeds)));
     }
     return results;

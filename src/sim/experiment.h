@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,11 @@
 #include "policy/formulas/keti.h"
 #include "sim/metrics.h"
 #include "sim/orders.h"
+#include "sim/policy_source.h"
 #include "sim/stream.h"
 #include "sim/waiting_line.h"
 #include "sim/workload.h"
+#include "sim/world.h"
 
 namespace tessera {
 
@@ -26,7 +29,7 @@ std::string_view to_string(Protocol protocol);
 
 struct Experiment {
     Protocol protocol = Protocol::inflate;
-    std::vector<std::string> policies;  // names, or policy files
+    std::vector<PolicySource> policies;
     std::vector<std::uint64_t> seeds;
     std::size_t threads = 0;  // 0: one per core
     // What a policy's own file says: priorities by model (`kubeshare`), settings (`keti`).
@@ -45,7 +48,7 @@ struct Experiment {
     Discipline discipline = Discipline::backfill;
     bool trace_times = false;          // the trace's own submit times and durations
     std::optional<double> trace_load;  // stretched to this load
-    ClusterState* state = nullptr;     // how the only run ended; for one policy and one seed
+    StateRequest state = {};           // of the only run: for one policy and one seed
 };
 
 struct ExperimentInputs {
@@ -81,6 +84,6 @@ Expected<std::vector<PolicyResult>> run_experiment(const ExperimentInputs& input
                                                    ExperimentProgress& progress);
 
 // Whether every policy can be made; the error is the user's.
-Expected<void> check_policies(const std::vector<std::string>& policies, const Workload& workload);
+Expected<void> check_policies(std::span<const PolicySource> policies, const Workload& workload);
 
 }  // namespace tessera

@@ -1,5 +1,7 @@
 #include "sim/file.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +18,10 @@ struct Closer {
     void operator()(std::FILE* file) const { std::fclose(file); }
 };
 using File = std::unique_ptr<std::FILE, Closer>;
+
+tl::unexpected<Error> cannot_write(const std::string& path) {
+    return fail(ErrorKind::environment, "{}: cannot be written: {}", path, std::strerror(errno));
+}
 
 }  // namespace
 
@@ -55,20 +61,30 @@ Expected<std::string> read_file_or_packed(const std::string& path) {
 
 Expected<void> write_file(const std::string& path, std::string_view text) {
     if (path == "-") {
-        std::fwrite(text.data(), 1, text.size(), stdout);
-        return {};
+        const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+        return written ? Expected<void>() : cannot_write("standard output");
     }
     File file(std::fopen(path.c_str(), "wb"));
     if (file == nullptr) {
-        return fail(ErrorKind::environment, "{}: cannot be written: {}", path,
-                    std::strerror(errno));
+        return cannot_write(path);
     }
     const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
-    if (!written || std::fclose(file.release()) != 0) {
-        return fail(ErrorKind::environment, "{}: cannot be written: {}", path,
-                    std::strerror(errno));
+    const bool closed = std::fclose(file.release()) == 0;
+    return written && closed ? Expected<void>() : cannot_write(path);
+}
+
+Expected<void> check_writable(const std::string& path) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) {
+        errno = EISDIR;
+        return cannot_write(path);
     }
-    return {};
+    std::string must_be_writable = path;
+    if (!std::filesystem::exists(path, error)) {
+        const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+        must_be_writable = folder.empty() ? "." : folder.string();
+    }
+    return access(must_be_writable.c_str(), W_OK) == 0 ? Expected<void>() : cannot_write(path);
 }
 
 }  // namespace tessera

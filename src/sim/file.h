@@ -14,6 +14,8 @@ Expected<std::string> read_file(const std::string& path);
 Expected<std::string> read_file_or_packed(const std::string& path);
 // "-" writes to standard output.
 Expected<void> write_file(const std::string& path, std::string_view text);
+// Whether write_file() can be expected to succeed; nothing is touched.
+Expected<void> check_writable(const std::string& path);
 bool file_exists(const std::string& path);
 
 }  // namespace tessera

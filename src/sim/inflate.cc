@@ -57,6 +57,8 @@ class Inflation {
         }
     }
 
+    void reached(std::size_t arrivals, std::size_t total) { world_.reached(arrivals, total); }
+
     InflateRun finish(std::size_t arrivals) && {
         run_.arrivals = static_cast<std::int64_t>(arrivals);
         run_.gpus_touched = touched_gpus(world_.cluster());
@@ -99,8 +101,10 @@ InflateRun run_inflate(const RunSetup& setup, const RunOrder& order, std::unique
         inflation.measure_fragmentation();
     }
     const double start = thread_cpu_seconds();
+    inflation.reached(0, order.arrivals.size());
     for (std::uint32_t i = 0; i < order.arrivals.size(); ++i) {
         inflation.arrive(i, order.arrivals[i]);
+        inflation.reached(i + 1, order.arrivals.size());
         if (setup.arrivals_done != nullptr) {
             setup.arrivals_done->fetch_add(1, std::memory_order_relaxed);
         }

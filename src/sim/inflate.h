@@ -22,7 +22,7 @@ struct RunSetup {
     const std::vector<NodeSpec>* nodes = nullptr;
     std::uint64_t seed = 42;
     std::atomic<std::uint64_t>* arrivals_done = nullptr;  // may be null
-    ClusterState* state = nullptr;                        // how it ended; may be null
+    StateRequest state = {};
 };
 
 // Sums at one moment of a run.

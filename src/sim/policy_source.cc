@@ -13,12 +13,20 @@ bool PolicySource::is_file(std::string_view name) {
 
 Expected<PolicySource> PolicySource::open(const std::string& name) {
     PolicySource source;
+    source.given_ = name;
     source.name_ = name;
     if (is_file(name)) {
         TESSERA_TRY(source.spec_, read_policy_file(name));
         source.name_ = source.spec_->name.value;
     }
     return source;
+}
+
+std::string_view PolicySource::shipped() const {
+    if (!spec_) {
+        return name_;
+    }
+    return spec_->base ? std::string_view(spec_->base->value) : std::string_view();
 }
 
 Expected<std::unique_ptr<Policy>> PolicySource::make(const PolicyContext& context) const {

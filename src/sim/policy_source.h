@@ -25,10 +25,15 @@ class PolicySource {
 
     // A new one each time: policies learn.
     Expected<std::unique_ptr<Policy>> make(const PolicyContext& context) const;
+    // As the user named it.
+    const std::string& given() const { return given_; }
     // What results call it: the shipped policy's name, or the one in the file.
     const std::string& name() const { return name_; }
+    // The shipped policy that it is or starts from; empty for a sum of scores.
+    std::string_view shipped() const;
 
   private:
+    std::string given_;
     std::string name_;
     std::optional<PolicySpec> spec_;  // of a file
 };

@@ -30,7 +30,7 @@ class QueueSimulation {
     void come(std::uint32_t number) {
         const StreamPod& pod = pod_of(number);
         const std::uint32_t class_number = workload_.class_of[pod.pod];
-        world_.observe(class_number);
+        world_.observe(number, class_number);
         // Whoever waits does not fit, except behind a strict head.
         if ((!strict_ || line_.empty()) && world_.fits(class_number)) {
             start(number);
@@ -60,6 +60,8 @@ class QueueSimulation {
         const double span = now_ - measured_from_;
         return span > 0 ? 100 * milli_time_ / span / static_cast<double>(capacity_milli) : 0;
     }
+
+    void reached(std::size_t arrivals) { world_.reached(arrivals, stream_.arrivals.size()); }
 
     double now() const { return now_; }
     std::size_t waiting() const { return line_.size(); }
@@ -163,6 +165,7 @@ QueueRun run_queue(const RunSetup& setup, const Stream& stream, std::unique_ptr<
     for (std::uint32_t i = 0; i < standing; ++i) {
         simulation.come(i);
     }
+    simulation.reached(0);
     const auto unmeasured =
         static_cast<std::size_t>((1 - kMeasuredPart) * static_cast<double>(stream.arrivals.size()));
     for (std::size_t i = 0; i < stream.arrivals.size(); ++i) {
@@ -171,6 +174,7 @@ QueueRun run_queue(const RunSetup& setup, const Stream& stream, std::unique_ptr<
             simulation.start_measuring();
         }
         simulation.come(standing + static_cast<std::uint32_t>(i));
+        simulation.reached(i + 1);
         if (setup.arrivals_done != nullptr) {
             setup.arrivals_done->fetch_add(1, std::memory_order_relaxed);
         }

@@ -24,10 +24,12 @@ ExperimentInputs small_inputs() {
     return inputs;
 }
 
-std::vector<PolicyResult> run(Protocol protocol, std::vector<std::string> policies) {
+std::vector<PolicyResult> run(Protocol protocol, const std::vector<std::string>& policies) {
     Experiment experiment;
     experiment.protocol = protocol;
-    experiment.policies = std::move(policies);
+    for (const std::string& policy : policies) {
+        experiment.policies.push_back(*PolicySource::open(policy));
+    }
     experiment.seeds = {1, 2, 3};
     experiment.threads = 2;
     experiment.arrivals = 500;

@@ -126,7 +126,8 @@ std::string transfer_table(const std::vector<CellResult>& results, const Transfe
     return fmt::format(
                "{} -> {}, {} seeds, paired; +- is one standard error; waits in % of a "
                "mean lifetime\n{}",
-               options.reference, options.candidate, options.seeds.size(), aligned(rows)) +
+               options.reference.name(), options.candidate.name(), options.seeds.size(),
+               aligned(rows)) +
            fmt::format(
                "allocation cells: {} wins, {} ties, {} losses (more than {} points and two "
                "standard errors)\n",
@@ -137,8 +138,8 @@ std::string transfer_json(const std::vector<CellResult>& results, const Transfer
     JsonWriter json;
     json.begin_object();
     json.member("suite", "transfer");
-    json.member("reference", options.reference);
-    json.member("candidate", options.candidate);
+    json.member("reference", options.reference.name());
+    json.member("candidate", options.candidate.name());
     json.member("data", options.data.empty() ? "generated" : "lists");
     json.key("seeds");
     json.begin_array();

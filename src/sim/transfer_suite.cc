@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "base/rng.h"
-#include "policy/registry.h"
 #include "sim/file.h"
 #include "sim/generate.h"
 #include "sim/parallel.h"
@@ -128,6 +127,7 @@ struct JobResult {
 
 class TransferRunner {
   public:
+    // The policies are some that check_policies() let pass.
     TransferRunner(const TransferOptions& options, ExperimentProgress& progress)
         : options_(options), progress_(progress) {}
 
@@ -171,8 +171,8 @@ class TransferRunner {
         return cell.pods == "notebooks" ? Lifetimes::logn : Lifetimes::exp;
     }
     std::unique_ptr<Policy> policy(std::size_t which, const Workload& workload) const {
-        auto made =
-            make_policy(which == 0 ? options_.reference : options_.candidate, {workload.mix});
+        const PolicySource& source = which == 0 ? options_.reference : options_.candidate;
+        auto made = source.make({workload.mix});
         TESSERA_ASSERT(made.has_value(), "the policies were checked before");
         return std::move(*made);
     }
@@ -287,7 +287,8 @@ Expected<std::vector<CellResult>> run_transfer_suite(const TransferOptions& opti
             continue;
         }
         TESSERA_TRY(ExperimentInputs loaded, loader.load(cell));
-        TESSERA_CHECK(check_policies({options.reference, options.candidate}, loaded.workload));
+        TESSERA_CHECK(
+            check_policies(std::array{options.reference, options.candidate}, loaded.workload));
         results.push_back({cell, loaded.workload.dropped, {}});
         inputs.push_back(std::move(loaded));
     }

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "sim/experiment.h"
+#include "sim/policy_source.h"
 
 namespace tessera {
 
@@ -39,8 +40,8 @@ std::string_view to_string(Measure measure);
 constexpr bool is_wait(Measure measure) { return measure >= Measure::backfill_90; }
 
 struct TransferOptions {
-    std::string reference = "fgd";
-    std::string candidate = "tessera";
+    PolicySource reference;
+    PolicySource candidate;
     std::vector<std::uint64_t> seeds;
     std::string cells;  // only those whose name contains this
     std::string data;   // directory of the public lists; empty: generated

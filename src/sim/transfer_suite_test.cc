@@ -39,8 +39,8 @@ TEST(TransferSuite, CellsAreDistinct) {
 
 TEST(TransferSuite, RunsTheCellsAskedFor) {
     TransferOptions options;
-    options.reference = "random";
-    options.candidate = "bestfit";
+    options.reference = *PolicySource::open("random");
+    options.candidate = *PolicySource::open("bestfit");
     options.seeds = {400, 401};
     options.cells = "12 x (8, 96, 768); llm";
     options.quick = true;

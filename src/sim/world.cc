@@ -29,21 +29,15 @@ Engine::Options options(std::uint64_t seed) {
 World::World(const Setup& setup, std::unique_ptr<Policy> policy)
     : engine_(in_order(setup), std::move(policy), options(setup.seed)),
       workload_(setup.workload),
-      state_(setup.state) {
-    if (state_ != nullptr) {
-        *state_ = ClusterState();
-        state_->seed = setup.seed;
-    }
+      state_(setup.state),
+      seed_(setup.seed) {
     classes_.reserve(setup.workload->mix.size());
     for (const ClassCount& entry : setup.workload->mix) {
         classes_.push_back(engine_.intern(entry.demand_class));
     }
 }
 
-World::~World() {
-    if (state_ == nullptr) {
-        return;
-    }
+void World::take_state() const {
     std::vector<Demand> demands;
     for (const ClassCount& entry : workload_->mix) {
         demands.push_back(demand_of(entry.demand_class));
@@ -54,18 +48,18 @@ World::~World() {
     }
     ClusterState state = capture_state(engine_, std::move(demands), pods);
     state.policy = engine_.placer().policy().name();
-    state.seed = state_->seed;
-    state.history = std::move(state_->history);
-    *state_ = std::move(state);
+    state.seed = seed_;
+    state.history = history_;
+    *state_.into = std::move(state);
 }
 
 void World::note_departure(std::uint32_t pod) {
-    if (state_ == nullptr) {
+    if (!recording()) {
         return;
     }
     const auto known = pods_.find(pod);
     TESSERA_ASSERT(known != pods_.end(), "only a pod that came leaves");
-    state_->history.push_back(-1 - static_cast<std::int32_t>(known->second));
+    history_.push_back(-1 - static_cast<std::int32_t>(known->second));
     pods_.erase(known);
 }
 

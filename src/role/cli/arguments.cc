@@ -5,14 +5,18 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace tessera::cli {
 
 namespace {
 
 constexpr std::size_t kSeedsMax = 10'000;
 
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-    std::uint64_t value = 0;
+// The whole text as a number; no sign for the unsigned ones.
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+    Number value{};
     const char* end = text.data() + text.size();
     const auto parsed = std::from_chars(text.data(), end, value);
     if (text.empty() || parsed.ec != std::errc{} || parsed.ptr != end) {
@@ -38,6 +42,26 @@ std::optional<int> parse(CLI::App& app, const Arguments& arguments) {
     return std::nullopt;
 }
 
+CLI::Option* whole_number(CLI::Option* option, std::uint64_t low, std::uint64_t high) {
+    return option->type_name("N")->check([low, high](const std::string& text) {
+        const auto value = number_of<std::uint64_t>(text);
+        return value && *value >= low && *value <= high
+                   ? std::string()
+                   : fmt::format("{} is not accepted; a whole number from {} to {} is",
+                                 in_quotes(text), low, high);
+    });
+}
+
+CLI::Option* real_number(CLI::Option* option, double low, double high) {
+    return option->type_name("X")->check([low, high](const std::string& text) {
+        const auto value = number_of<double>(text);
+        return value && *value >= low && *value <= high
+                   ? std::string()
+                   : fmt::format("{} is not accepted; a number from {} to {} is", in_quotes(text),
+                                 low, high);
+    });
+}
+
 Expected<std::vector<std::string>> parse_list(std::string_view flag, std::string_view text) {
     std::vector<std::string> parts;
     while (true) {
@@ -61,10 +85,10 @@ Expected<std::vector<std::uint64_t>> parse_seeds(std::string_view text) {
     TESSERA_TRY(const auto parts, parse_list("--seeds", text));
     for (const std::string& part : parts) {
         const std::size_t dash = part.find('-');
-        const auto first = whole_number(std::string_view(part).substr(0, dash));
+        const auto first = number_of<std::uint64_t>(std::string_view(part).substr(0, dash));
         const auto last = dash == std::string::npos
                               ? first
-                              : whole_number(std::string_view(part).substr(dash + 1));
+                              : number_of<std::uint64_t>(std::string_view(part).substr(dash + 1));
         if (!first || !last || *last < *first) {
             return fail(ErrorKind::invalid,
                         "--seeds: \"{}\" is neither a number nor a range such as 42-51", part);
@@ -73,8 +97,8 @@ Expected<std::vector<std::uint64_t>> parse_seeds(std::string_view text) {
             return fail(ErrorKind::invalid, "--seeds: \"{}\" makes more than {} seeds", text,
                         kSeedsMax);
         }
-        for (std::uint64_t seed = *first; seed <= *last; ++seed) {
-            seeds.push_back(seed);
+        for (std::uint64_t i = 0; i <= *last - *first; ++i) {
+            seeds.push_back(*first + i);
         }
     }
     std::sort(seeds.begin(), seeds.end());

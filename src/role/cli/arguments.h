@@ -12,12 +12,18 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace tessera::cli {
 
 // Parses; an exit code when the command is done already (help, or wrong use, both printed).
 std::optional<int> parse(CLI::App& app, const Arguments& arguments);
+
+// Only digits, or a finite number, within these bounds; anything else is wrong use. The library
+// would take "-1" for a large count and "nan" for a number within any bounds.
+CLI::Option* whole_number(CLI::Option* option, std::uint64_t low, std::uint64_t high);
+CLI::Option* real_number(CLI::Option* option, double low, double high);
 
 // "42-51", "1,2,5-7": ascending, each once.
 Expected<std::vector<std::uint64_t>> parse_seeds(std::string_view text);

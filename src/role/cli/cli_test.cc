@@ -38,6 +38,7 @@ Outcome tessera(std::vector<const char*> arguments) {
 TEST(Seeds, ListsAndRanges) {
     EXPECT_EQ(*parse_seeds("42"), (std::vector<std::uint64_t>{42}));
     EXPECT_EQ(*parse_seeds("3-5,1,4"), (std::vector<std::uint64_t>{1, 3, 4, 5}));
+    EXPECT_EQ(*parse_seeds("18446744073709551615"), (std::vector<std::uint64_t>{UINT64_MAX}));
     for (const char* text : {"", "a", "5-3", "1-", "-1", "1,,2", "0-99999999", "1-5x"}) {
         EXPECT_FALSE(parse_seeds(text).has_value()) << text;
     }
@@ -74,6 +75,60 @@ TEST(CommandLine, WrongUseOfSimSaysWhy) {
     EXPECT_EQ(tessera({"sim", "--quick"}).code, kExitUse);
     EXPECT_EQ(tessera({"sim", "--nodes", "3x0g8c8Gi"}).code, kExitUse);
     EXPECT_EQ(tessera({"sim", "--nodes", "3x8g"}).code, kExitUse);
+}
+
+TEST(CommandLine, NumbersAreTakenAtTheirWord) {
+    const auto refused = [](std::vector<const char*> arguments) {
+        const Outcome outcome = tessera(std::move(arguments));
+        EXPECT_EQ(outcome.code, kExitUse);
+        return outcome.err;
+    };
+    EXPECT_THAT(refused({"sim", "--ratio", "nan"}),
+                HasSubstr("--ratio: \"nan\" is not accepted; a number from 0.01 to 100 is"));
+    EXPECT_THAT(refused({"sim", "--protocol", "churn", "--load", "inf"}), HasSubstr("--load"));
+    EXPECT_THAT(refused({"sim", "--count", "-5"}), HasSubstr("\"-5\" is not accepted; a whole"));
+    EXPECT_THAT(refused({"sim", "--threads", "1.5"}), HasSubstr("\"1.5\""));
+    EXPECT_THAT(refused({"trace", "generate", "--seed", "-1"}), HasSubstr("\"-1\""));
+    EXPECT_THAT(refused({"demo", "--seconds", "nan"}), HasSubstr("--seconds"));
+}
+
+TEST(CommandLine, FlagsWithoutMeaningAreRefused) {
+    EXPECT_THAT(tessera({"sim", "--at", "5"}).err, HasSubstr("--state FILE"));
+    EXPECT_THAT(tessera({"sim", "--suite", "transfer", "--discipline", "strict"}).err,
+                HasSubstr("--discipline has no meaning with --suite"));
+    EXPECT_THAT(tessera({"trace", "generate", "llm", "--nodes", "openb"}).err,
+                HasSubstr("workload has no meaning with --nodes"));
+    EXPECT_EQ(tessera({"trace", "generate", "--count", "5", "--nodes", "openb"}).code, kExitUse);
+    EXPECT_EQ(tessera({"version", "now"}).code, kExitUse);
+    EXPECT_THAT(tessera({"help", "trace", "generate"}).out, HasSubstr("gpushareNN"));
+}
+
+TEST(CommandLine, OutputsAreTriedBeforeTheRuns) {
+    for (const char* flag : {"--html", "--plot", "--state"}) {
+        const Outcome outcome = tessera({"sim", flag, "/no/such/folder/file"});
+        EXPECT_EQ(outcome.code, kExitEnvironment) << flag;
+        EXPECT_THAT(outcome.err, HasSubstr("/no/such/folder/file: cannot be written"));
+        EXPECT_TRUE(outcome.out.empty()) << flag;
+    }
+    EXPECT_EQ(tessera({"sim", "--html", "/"}).code, kExitEnvironment);
+}
+
+TEST(CommandLine, SuiteAndDemoTakePolicyFiles) {
+    const std::string file = testing::TempDir() + "tessera_cli_policy.yaml";
+    ASSERT_TRUE(write_file(file, "name: mine\nbase: bestfit\n").has_value());
+    const std::string pair = "bestfit," + file;
+    const Outcome suite =
+        tessera({"sim", "--suite", "transfer", "--quick", "--cells", "8 x (4, 48, 384)", "--seeds",
+                 "1-2", "--policy", pair.c_str(), "--json"});
+    EXPECT_EQ(suite.code, kExitFine) << suite.err << suite.out;
+    EXPECT_THAT(suite.out, HasSubstr("\"candidate\":\"mine\""));
+    EXPECT_THAT(suite.out, HasSubstr("\"verdict\":\"tie\""));
+    const Outcome demo = tessera({"demo", "--nodes", "2x8g96c768Gi", "--policy", file.c_str()});
+    EXPECT_EQ(demo.code, kExitFine) << demo.err;
+    EXPECT_THAT(demo.out, HasSubstr("policy mine"));
+    EXPECT_EQ(tessera({"demo", "--policy", "nobody"}).code, kExitUse);
+    EXPECT_EQ(tessera({"demo", "--policy", "no/such.yaml"}).code, kExitEnvironment);
+    std::remove(file.c_str());
 }
 
 TEST(CommandLine, SimPrintsTablesAndJson) {
@@ -148,10 +203,14 @@ TEST(CommandLine, TraceGeneratesAndShows) {
     EXPECT_EQ(tessera({"trace", "generate", "sevenths", "--count", "50", "-o", file.c_str()}).code,
               kExitFine);
     EXPECT_THAT(tessera({"trace", "show", file.c_str()}).out, HasSubstr("50 pods"));
+    EXPECT_THAT(tessera({"trace", "show", file.c_str(), "--json"}).out,
+                HasSubstr(R"({"kind":"pods","format":"openb","pods":50,)"));
     EXPECT_EQ(tessera({"trace", "generate", "--nodes", "openb", "-o", file.c_str()}).code,
               kExitFine);
     EXPECT_THAT(tessera({"trace", "show", file.c_str()}).out,
                 HasSubstr("1213 nodes with 6212 GPUs"));
+    EXPECT_THAT(tessera({"trace", "show", file.c_str(), "--json"}).out,
+                HasSubstr(R"("shapes":{"8g96c384Gi:G2":549,)"));
     std::remove(file.c_str());
     EXPECT_EQ(tessera({"trace", "generate", "nothing"}).code, kExitUse);
     EXPECT_EQ(tessera({"trace", "show", "no/such.csv"}).code, kExitEnvironment);
@@ -178,9 +237,10 @@ TEST(Demo, WithoutATerminalItIsPlainLines) {
 
 TEST(Demo, TheViewFitsASmallTerminal) {
     for (const char* nodes : {"12x8g96c768Gi", "100x16g96c768Gi"}) {
-        DayOptions options;
-        options.nodes = nodes;
-        auto day = SimulatedDay::make(options);
+        InputNames names;
+        names.nodes = nodes;
+        auto day =
+            SimulatedDay::make(load_inputs(names)->inputs, *PolicySource::open("tessera"), {});
         ASSERT_TRUE(day.has_value());
         (*day)->advance(16);
         std::istringstream view(render_day(**day, {}, "tessera"));

@@ -3,7 +3,8 @@
 //   {"sim", "run a trace or a generated workload through placement policies", run_sim},
 //
 // A command gets its arguments without the program's name and its own, and returns the exit code:
-// 0 fine, 1 the answer is no, 2 wrong use, 3 environment.
+// 0 fine, 1 the answer is no, 2 wrong use or a file that is not good, 3 environment (a file that
+// cannot be read or written).
 #pragma once
 
 #include <span>

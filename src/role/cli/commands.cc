@@ -1,6 +1,7 @@
 // The table of commands, and the ones too small for a file of their own.
 #include <algorithm>
 #include <cstdio>
+#include <system_error>
 
 #include "role/cli/command.h"
 
@@ -38,7 +39,8 @@ std::string overview() {
     }
     return text +
            "\ntessera COMMAND --help explains a command and gives examples.\n"
-           "Exit codes: 0 fine, 1 the answer is no, 2 wrong use, 3 environment.\n";
+           "Exit codes: 0 fine, 1 the answer is no, 2 wrong use or a file that is not good,\n"
+           "3 a file cannot be read or written.\n";
 }
 
 int unknown_command(std::string_view name) {
@@ -74,7 +76,11 @@ int report_error(const Error& error) {
     return exit_code(error.kind);
 }
 
-int run_version(const Arguments&) {
+int run_version(const Arguments& arguments) {
+    const bool help = arguments == Arguments{"--help"} || arguments == Arguments{"-h"};
+    if (!arguments.empty() && !help) {
+        return report_error({ErrorKind::invalid, "version takes no argument"});
+    }
     fmt::print("tessera {}\n", TESSERA_VERSION);
     return kExitFine;
 }
@@ -88,10 +94,25 @@ int run_help(const Arguments& arguments) {
     if (command == nullptr) {
         return unknown_command(arguments.front());
     }
-    return command->run == run_help ? run_help({}) : command->run({"--help"});
+    if (command->run == run_help) {
+        return run_help({});
+    }
+    Arguments asked(arguments.begin() + 1, arguments.end());
+    asked.emplace_back("--help");
+    return command->run(asked);
 }
 
-int run_command_line(int argc, const char* const* argv) {
+namespace {
+
+// What was printed has to arrive: a full disk must not look like success.
+int with_output(int code) {
+    if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || code == kExitEnvironment) {
+        return code;
+    }
+    return report_error({ErrorKind::environment, "standard output: cannot be written"});
+}
+
+int run_named(int argc, const char* const* argv) {
     if (argc < 2) {
         fmt::print(stderr, "{}", overview());
         return kExitUse;
@@ -106,6 +127,18 @@ int run_command_line(int argc, const char* const* argv) {
     const Command* command = find_command(name);
     return command == nullptr ? unknown_command(name)
                               : command->run(Arguments(argv + 2, argv + argc));
+}
+
+}  // namespace
+
+int run_command_line(int argc, const char* const* argv) {
+    try {
+        return with_output(run_named(argc, argv));
+    } catch (const std::system_error& error) {
+        // What fmt throws when it cannot print.
+        return report_error({ErrorKind::environment,
+                             fmt::format("standard output: cannot be written: {}", error.what())});
+    }
 }
 
 }  // namespace tessera::cli

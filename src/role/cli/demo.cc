@@ -6,12 +6,13 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <thread>
 
 #include "role/cli/arguments.h"
 #include "role/cli/command.h"
 #include "role/cli/demo_view.h"
+#include "role/cli/inputs.h"
+#include "role/cli/terminal.h"
 #include "sim/day.h"
 
 namespace tessera::cli {
@@ -27,23 +28,12 @@ constexpr const char* kFooter =
 Examples:
   tessera demo
   tessera demo --policy fgd --nodes 8x8g96c768Gi,4x4g48c384Gi --seed 3 --seconds 20
+  tessera demo --policy mine.yaml --nodes nodes.csv --pods pods.csv
 )";
 
 volatile std::sig_atomic_t interrupted = 0;
 
 void note_interrupt(int) { interrupted = 1; }
-
-bool utf8_terminal() {
-    for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-        const char* value = std::getenv(name);
-        if (value != nullptr && *value != '\0') {
-            const std::string_view locale = value;
-            return locale.find("UTF-8") != std::string_view::npos ||
-                   locale.find("utf8") != std::string_view::npos;
-        }
-    }
-    return false;
-}
 
 // Shows the cursor again whatever happens.
 class LiveScreen {
@@ -63,17 +53,18 @@ class LiveScreen {
     }
 };
 
-void run_live(SimulatedDay& day, const DayOptions& options, double seconds) {
+void run_live(SimulatedDay& day, const std::string& policy, double seconds) {
     ViewStyle style;
-    style.colour = std::getenv("NO_COLOR") == nullptr;
-    style.blocks = utf8_terminal();
+    style.colour = colours_wanted();
+    style.blocks = shows_utf8();
     std::signal(SIGINT, note_interrupt);
+    std::signal(SIGTERM, note_interrupt);
     const LiveScreen screen;
     const int frames = std::max(1, static_cast<int>(seconds * kFramesPerSecond));
     auto next = std::chrono::steady_clock::now();
     for (int frame = 1; frame <= frames && interrupted == 0; ++frame) {
         day.advance(kDayHours * frame / frames);
-        LiveScreen::show(render_day(day, style, options.policy));
+        LiveScreen::show(render_day(day, style, policy));
         next += std::chrono::milliseconds(1000 / kFramesPerSecond);
         std::this_thread::sleep_until(next);
     }
@@ -88,7 +79,7 @@ void run_plain(SimulatedDay& day) {
     }
 }
 
-void print_summary(const SimulatedDay& day, const DayOptions& options) {
+void print_summary(const SimulatedDay& day, const std::string& policy) {
     const DayCounts counts = day.counts();
     const double waits =
         counts.started == 0 ? 0 : 60 * counts.wait_hours / static_cast<double>(counts.started);
@@ -98,38 +89,54 @@ void print_summary(const SimulatedDay& day, const DayOptions& options) {
         "  GPUs allocated: {:.1f} % on average, {:.1f} % at most\n"
         "  mean wait {:.1f} min, longest {:.1f} min\n"
         "Compare policies: tessera sim --policy tessera,fgd,bestfit --seeds 1-3\n",
-        day.hour(), day.cluster().size(), day.cluster().gpu_count(), options.policy, counts.arrived,
+        day.hour(), day.cluster().size(), day.cluster().gpu_count(), policy, counts.arrived,
         counts.started, counts.waited, counts.finished, day.waiting(),
         counts.allocated_percent_mean, counts.allocated_percent_max, waits,
         60 * counts.wait_hours_max);
 }
 
+Expected<std::unique_ptr<SimulatedDay>> open_day(const InputNames& names,
+                                                 const PolicySource& policy,
+                                                 const DayOptions& options) {
+    TESSERA_TRY(LoadedInputs loaded, load_inputs(names));
+    return SimulatedDay::make(std::move(loaded.inputs), policy, options);
+}
+
 }  // namespace
 
 int run_demo(const Arguments& arguments) {
+    InputNames inputs;
+    inputs.nodes = "12x8g128c1Ti";
+    std::string policy = "tessera";
     DayOptions options;
     double seconds = 10;
     CLI::App app("A short simulated day on a small cluster.", "tessera demo");
     app.footer(kFooter);
-    app.add_option("--policy", options.policy, "which policy places the pods (tessera)");
-    app.add_option("--nodes", options.nodes, "nodes in one line (12x8g128c1Ti)");
-    app.add_option("--pods", options.pods, "generated workload (openb)");
-    app.add_option("--seed", options.seed, "seed of the draws (1)");
-    app.add_option("--seconds", seconds, "how long the day takes on a terminal (10)")
-        ->check(CLI::Range(0.1, 3600.0));
+    app.add_option("--policy", policy, "NAME or FILE.yaml (tessera)")->type_name("POLICY");
+    app.add_option("--nodes", inputs.nodes, "FILE, list in one line, or name (12x8g128c1Ti)")
+        ->type_name("NODES");
+    app.add_option("--pods", inputs.pods, "FILE or generated workload (openb)")->type_name("PODS");
+    whole_number(app.add_option("--seed", options.seed, "seed of the draws (1)"), 0, UINT64_MAX);
+    real_number(app.add_option("--seconds", seconds, "how long it takes on a terminal (10)"), 0.1,
+                3600);
     if (const auto done = parse(app, arguments)) {
         return *done;
     }
-    auto day = SimulatedDay::make(options);
+    inputs.generator_seed = options.seed;
+    const auto source = PolicySource::open(policy);
+    if (!source) {
+        return report_error(source.error());
+    }
+    auto day = open_day(inputs, *source, options);
     if (!day) {
         return report_error(day.error());
     }
     if (isatty(STDOUT_FILENO) != 0) {
-        run_live(**day, options, seconds);
+        run_live(**day, source->name(), seconds);
     } else {
         run_plain(**day);
     }
-    print_summary(**day, options);
+    print_summary(**day, source->name());
     return kExitFine;
 }
 

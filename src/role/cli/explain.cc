@@ -1,9 +1,7 @@
 // tessera explain: why a pod goes where it goes, why it fits nowhere, and what would help.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 
-#include <map>
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -19,6 +17,7 @@
 #include "role/cli/arguments.h"
 #include "role/cli/command.h"
 #include "role/cli/explain_text.h"
+#include "role/cli/terminal.h"
 #include "sim/file.h"
 #include "sim/policy_source.h"
 
@@ -135,6 +134,26 @@ Expected<std::vector<Question>> questions_of_manifest(const Flags& flags, Vocabu
     return questions;
 }
 
+// Without this the answer would read as if such GPUs were small.
+void note_unknown_memory(const ClusterState& state, Question& question) {
+    bool asked = false;
+    for (const Alternative& alternative : question.demand.alternatives) {
+        for (const GpuRequest& request : alternative.requests) {
+            asked = asked || request.memory.value() > 0 || request.memory_ppm > 0;
+        }
+    }
+    std::int64_t unknown = 0;
+    for (const NodeSpec& node : state.nodes) {
+        unknown += std::count_if(node.gpus.begin(), node.gpus.end(),
+                                 [](const GpuSpec& gpu) { return gpu.memory.value() == 0; });
+    }
+    if (asked && unknown > 0) {
+        question.notes.push_back(fmt::format(
+            "the memory of {} GPU{} is not known, so no demand of GPU memory fits there", unknown,
+            unknown == 1 ? "" : "s"));
+    }
+}
+
 // The mix that arrived, for the policy that must know it beforehand.
 std::vector<ClassCount> mix_of(const ClusterState& state) {
     std::vector<ClassCount> mix;
@@ -152,25 +171,21 @@ Expected<void> open_state(const Flags& flags, Opened& opened) {
     TESSERA_TRY(const std::string text, read_file(flags.state));
     auto state = read_state_json(text, opened.names);
     if (!state) {
-        // What is in the file is not the user's command: the environment is wrong.
-        return fail(ErrorKind::environment, "{}: {}", flags.state, state.error().message);
+        return tl::unexpected<Error>(std::move(state.error()).within(flags.state));
     }
     opened.state = std::move(*state);
     std::string name = flags.policy.empty() ? opened.state.policy : flags.policy;
     TESSERA_TRY(const PolicySource source, PolicySource::open(name.empty() ? "tessera" : name));
     std::vector<ClassCount> mix;
-    if (source.name() == "fgd-published") {
+    if (source.shipped() == "fgd-published") {
         mix = mix_of(opened.state);
     }
-    auto policy = source.make({.mix = mix});
-    if (!policy) {
-        return tl::unexpected<Error>(std::move(policy.error()));
-    }
+    TESSERA_TRY(auto policy, source.make({.mix = mix}));
     Engine::Options options;
     options.seed = opened.state.seed;
-    auto engine = restore_engine(opened.state, std::move(*policy), options);
+    auto engine = restore_engine(opened.state, std::move(policy), options);
     if (!engine) {
-        return fail(ErrorKind::environment, "{}: {}", flags.state, engine.error().message);
+        return fail(ErrorKind::invalid, "{}: {}", flags.state, engine.error().message);
     }
     opened.engine = std::move(*engine);
     return {};
@@ -243,7 +258,7 @@ int answer(Opened& opened, const Question& question, const Flags& flags) {
         const DecisionNames names{[&](NodeIndex node) { return opened.node_name(node); },
                                   opened.names};
         fmt::print("{}: ", question.name);
-        fmt::print("{}", decision_text(decision, names, {.colour = isatty(STDOUT_FILENO) != 0}));
+        fmt::print("{}", decision_text(decision, names, {.colour = colours_wanted()}));
         if (question.members > 1) {
             fmt::print("\n{}", gang_text(gang, question.members));
         }
@@ -285,8 +300,7 @@ int answer_running(Opened& opened, const Flags& flags) {
                                                  *pod.placement, view->start);
     const DecisionNames names{[&](NodeIndex node) { return opened.node_name(node); }, opened.names};
     if (!flags.json) {
-        fmt::print("{}",
-                   running_text(pod.name, report, names, {.colour = isatty(STDOUT_FILENO) != 0}));
+        fmt::print("{}", running_text(pod.name, report, names, {.colour = colours_wanted()}));
         return kExitFine;
     }
     JsonWriter json;
@@ -317,7 +331,7 @@ int run(const Flags& flags) {
     if (!flags.manifest.empty()) {
         auto read = questions_of_manifest(flags, opened.names);
         if (!read) {
-            return report_error({ErrorKind::environment, read.error().message});
+            return report_error(read.error());
         }
         questions = std::move(*read);
     } else {
@@ -327,11 +341,32 @@ int run(const Flags& flags) {
         }
         questions.push_back({"the pod", std::move(*demand), flags.members, {}});
     }
+    for (Question& question : questions) {
+        note_unknown_memory(opened.state, question);
+    }
     int worst = kExitFine;
     for (const Question& question : questions) {
         worst = std::max(worst, answer(opened, question, flags));
     }
     return worst;
+}
+
+std::vector<CLI::Option*> demand_options(CLI::App& app, Flags& flags) {
+    return {
+        whole_number(app.add_option("--gpus", flags.gpus, "GPUs asked for; 0 for none (1)"), 0,
+                     kMaxGpusPerNode),
+        whole_number(app.add_option("--milli", flags.milli, "thousandths of each GPU (1000)"), 1,
+                     1000),
+        app.add_option("--gpu-memory", flags.gpu_memory, "memory of each GPU, such as 8Gi")
+            ->type_name("SIZE"),
+        app.add_option("--cpu", flags.cpu, "cores, such as 4 or 500m (0)")->type_name("CORES"),
+        app.add_option("--memory", flags.memory, "node memory, such as 16Gi (0)")
+            ->type_name("SIZE"),
+        app.add_option("--model", flags.models, "allowed GPU models, best first: A100,V100")
+            ->type_name("LIST"),
+        whole_number(app.add_option("--members", flags.members, "so many equal pods together (1)"),
+                     1, 1'000'000),
+    };
 }
 
 }  // namespace
@@ -347,35 +382,25 @@ int run_explain(const Arguments& arguments) {
         "  tessera explain --state now.json --gpus 8 --model V100M32 --policy mine.yaml\n"
         "  tessera explain --state now.json --pod train.yaml --json\n"
         "  tessera explain --state now.json --running pod-17\n\n"
-        "Exit codes: 0 fits, 1 does not fit, 2 wrong use, 3 a file is missing or not good.");
+        "Exit codes: 0 fits, 1 does not fit, 2 wrong use or a file that is not good,\n"
+        "3 a file cannot be read.");
     Flags flags;
     app.add_option("--state", flags.state, "the cluster: a file that sim --state wrote")
+        ->type_name("FILE")
         ->required();
-    CLI::Option* pod = app.add_option("--pod", flags.manifest, "a pod's manifest, in YAML or JSON");
+    CLI::Option* pod = app.add_option("--pod", flags.manifest, "a pod's manifest, in YAML or JSON")
+                           ->type_name("FILE");
     CLI::Option* running =
-        app.add_option("--running", flags.running, "a pod of the state, by its name");
+        app.add_option("--running", flags.running, "a pod of the state, by its name")
+            ->type_name("POD");
     pod->excludes(running);
-    app.add_option("--policy", flags.policy, "a policy's name or file; by default the state's");
-    std::vector<CLI::Option*> asked{
-        app.add_option("--gpus", flags.gpus, "GPUs asked for; 0 for none")
-            ->check(CLI::Range(0, kMaxGpusPerNode))
-            ->capture_default_str(),
-        app.add_option("--milli", flags.milli, "thousandths of each GPU; 1000 is a whole one")
-            ->check(CLI::Range(1, 1000))
-            ->capture_default_str(),
-        app.add_option("--gpu-memory", flags.gpu_memory, "memory of each GPU, such as 8Gi"),
-        app.add_option("--cpu", flags.cpu, "cores, such as 4 or 500m"),
-        app.add_option("--memory", flags.memory, "node memory, such as 16Gi"),
-        app.add_option("--model", flags.models, "allowed GPU models, best first: A100,V100"),
-        app.add_option("--members", flags.members, "so many equal pods together")
-            ->check(CLI::Range(1, 1'000'000)),
-    };
-    for (CLI::Option* option : asked) {
+    app.add_option("--policy", flags.policy, "NAME or FILE.yaml (the state's)")
+        ->type_name("POLICY");
+    for (CLI::Option* option : demand_options(app, flags)) {
         option->excludes(pod)->excludes(running);
     }
-    app.add_option("--top", flags.runners_up, "how many other nodes to show")
-        ->check(CLI::Range(0, 10'000))
-        ->capture_default_str();
+    whole_number(app.add_option("--top", flags.runners_up, "how many other nodes to show (3)"), 0,
+                 10'000);
     app.add_flag("--json", flags.json, "as JSON, one object per pod");
     if (const auto code = parse(app, arguments)) {
         return *code;

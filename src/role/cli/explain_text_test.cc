@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "codec/state_json.h"
 #include "role/cli/command.h"
 #include "sim/file.h"
 
@@ -158,6 +161,7 @@ TEST_F(ExplainCommand, WrongUseAndWrongFiles) {
     const std::string state = write("s.json", kState);
     EXPECT_EQ(tessera({"explain"}).code, kExitUse);
     EXPECT_EQ(tessera({"explain", "--state", state, "--gpus", "17"}).code, kExitUse);
+    EXPECT_EQ(tessera({"explain", "--state", state, "--milli", "0"}).code, kExitUse);
     EXPECT_EQ(tessera({"explain", "--state", state, "--running", "x", "--gpus", "1"}).code,
               kExitUse);
     EXPECT_EQ(tessera({"explain", "--state", state, "--cpu", "many"}).code, kExitUse);
@@ -165,7 +169,7 @@ TEST_F(ExplainCommand, WrongUseAndWrongFiles) {
     EXPECT_EQ(tessera({"explain", "--state", "/nonexistent"}).code, kExitEnvironment);
     const std::string broken = write("b.json", R"({"version":1,"nodes":[{"name":1}]})");
     const Outcome bad = tessera({"explain", "--state", broken});
-    EXPECT_EQ(bad.code, kExitEnvironment);
+    EXPECT_EQ(bad.code, kExitUse);
     EXPECT_THAT(bad.err, HasSubstr("nodes[0].name"));
 }
 
@@ -178,6 +182,45 @@ TEST_F(ExplainCommand, AStateThatSimWroteIsRead) {
     EXPECT_EQ(why.code, kExitFine) << why.err;
     EXPECT_THAT(why.out, HasSubstr("policy tessera"));
     EXPECT_EQ(tessera({"sim", "--seeds", "1-2", "--state", state}).code, kExitUse);
+}
+
+TEST_F(ExplainCommand, AQueueIsCaughtWhilePodsRunAndWait) {
+    const std::string state = write("queue.json", "");
+    const Outcome run =
+        tessera({"sim", "--nodes", "2x8g96c768Gi:T4", "--pods", "llm", "--protocol", "queue",
+                 "--load", "2", "--arrivals", "300", "--state", state, "--at", "150"});
+    ASSERT_EQ(run.code, kExitFine) << run.err;
+    Vocabulary names;
+    const auto taken = read_state_json(*read_file(state), names);
+    ASSERT_TRUE(taken.has_value()) << taken.error().message;
+    const auto placed =
+        std::count_if(taken->pods.begin(), taken->pods.end(),
+                      [](const PodState& pod) { return pod.placement.has_value(); });
+    const auto came = std::count_if(taken->history.begin(), taken->history.end(),
+                                    [](std::int32_t event) { return event >= 0; });
+    EXPECT_GT(placed, 2);
+    EXPECT_GT(std::ssize(taken->pods), placed) << "at twice the capacity some wait";
+    EXPECT_GT(came, 150) << "those that stood there at the start came too";
+    EXPECT_LT(came, 200);
+    const Outcome late =
+        tessera({"sim", "--nodes", "2x8g96c768Gi", "--state", state, "--at", "1000000"});
+    EXPECT_EQ(late.code, kExitUse);
+    EXPECT_THAT(late.err, HasSubstr("pods come in this run"));
+}
+
+TEST_F(ExplainCommand, MemoryOfBuiltInModelsIsKnown) {
+    const std::string state = write("memory.json", "");
+    ASSERT_EQ(tessera({"sim", "--nodes", "2x2g8c64Gi:T4,1x2g8c64Gi:X9", "--pods", "notebooks",
+                       "--ratio", "0.1", "--state", state})
+                  .code,
+              kExitFine);
+    const Outcome fits =
+        tessera({"explain", "--state", state, "--milli", "100", "--gpu-memory", "8Gi"});
+    EXPECT_EQ(fits.code, kExitFine) << fits.out;
+    EXPECT_THAT(fits.out, HasSubstr("note: the memory of 2 GPUs is not known"));
+    const Outcome large = tessera({"explain", "--state", state, "--gpu-memory", "16Gi"});
+    EXPECT_EQ(large.code, kExitNo);
+    EXPECT_THAT(large.out, HasSubstr("with 1 275 MiB less GPU memory (15 109 instead of 16 384)"));
 }
 
 TEST_F(PolicyCommand, ListsShowsAndChecks) {

@@ -51,8 +51,12 @@ Expected<void> load_policy_files(const InputNames& names, LoadedInputs& loaded) 
 
 }  // namespace
 
+bool generates_pods(const InputNames& names) {
+    return !file_exists(names.pods) && is_workload_kind(names.pods);
+}
+
 Expected<PodTrace> load_pods(const InputNames& names, Interner<ModelIndex>& models) {
-    if (!file_exists(names.pods) && is_workload_kind(names.pods)) {
+    if (generates_pods(names)) {
         return generate_pods({names.pods, names.generated_pods, names.generator_seed}, models);
     }
     auto text = read_file(names.pods);

@@ -31,6 +31,9 @@ struct LoadedInputs {
 
 Expected<LoadedInputs> load_inputs(const InputNames& names);
 
+// Whether the pods are drawn rather than read.
+bool generates_pods(const InputNames& names);
+
 // The parts, for `tessera trace`.
 Expected<PodTrace> load_pods(const InputNames& names, Interner<ModelIndex>& models);
 Expected<NodeTrace> load_nodes(const InputNames& names, Interner<ModelIndex>& models);

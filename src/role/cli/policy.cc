@@ -1,6 +1,4 @@
 // tessera policy: list, show and check placement policies.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "codec/state_json.h"
@@ -30,8 +31,10 @@ constexpr const char* kExamples = R"(Examples:
       the six published policies in the published orders, with the published table beside ours
   tessera sim --protocol churn --load 0.95 --lifetimes logn --policy tessera,fgd
   tessera sim --protocol queue --pods philly --nodes 64x8g96c768Gi --discipline strict
-  tessera sim --suite transfer --quick
-      other clusters and other pods, tessera against fgd, losses marked
+  tessera sim --nodes 12x8g96c768Gi --protocol queue --load 0.9 --state now.json --at 2000
+      then tessera explain --state now.json ...
+  tessera sim --suite transfer --quick [--policy REFERENCE,CANDIDATE]
+      other clusters and other pods, tessera against fgd, losses marked (exit code 1)
 
 Nodes are a CSV file (openb or Alibaba spot columns), a list in one line such as
 64x8g96c768Gi,12x4g48c384Gi:A100, or the name of a built-in list: openb, spot, spot-quarter.
@@ -58,60 +61,84 @@ struct SimFlags {
     std::string html;
     std::string plot;
     std::string state;
+    std::size_t at = SIZE_MAX;
     SuiteFlags suite;
 };
 
 void add_input_flags(CLI::App& app, SimFlags& flags) {
-    app.add_option("--nodes", flags.inputs.nodes, "nodes: FILE, list in one line, or name (openb)");
-    app.add_option("--pods", flags.inputs.pods, "pods: FILE or generated workload (openb)");
+    app.add_option("--nodes", flags.inputs.nodes, "FILE, list in one line, or name (openb)")
+        ->type_name("NODES");
+    app.add_option("--pods", flags.inputs.pods, "FILE or generated workload (openb)")
+        ->type_name("PODS");
     app.add_option("--workload", flags.inputs.workload,
-                   "name of the workload in results and order files (from --pods)");
-    app.add_option("--count", flags.inputs.generated_pods, "pods of a generated workload (8152)");
+                   "name of the workload in results and order files (from --pods)")
+        ->type_name("NAME");
+    whole_number(app.add_option("--count", flags.inputs.generated_pods,
+                                "pods of a generated workload (8152)"),
+                 1, kGeneratedPodsMax);
     app.add_flag("--lenient", flags.inputs.lenient, "skip and count broken rows");
     app.add_option("--topology", flags.inputs.topology,
-                   "KubeShare's topology FILE: links of GPUs, priorities of models");
+                   "KubeShare's topology: links of GPUs, priorities of models")
+        ->type_name("FILE");
     app.add_option("--keti-policy", flags.inputs.keti_policy,
-                   "policy keti: FILE with its ConfigMap gpu-scheduler-policy");
+                   "policy keti: its ConfigMap gpu-scheduler-policy")
+        ->type_name("FILE");
 }
 
 void add_run_flags(CLI::App& app, SimFlags& flags) {
     app.add_option("--policy", flags.policies,
-                   "NAME|FILE.yaml[,...]; published = the six of FGD's paper (tessera)");
-    app.add_option("--seeds", flags.seeds, "42, 42-51 or 1,2,7-9 (42)");
-    app.add_option("--protocol", flags.protocol, "inflate, churn or queue (inflate)")
+                   "NAME|FILE.yaml[,...]; published = the six of FGD's paper (tessera)")
+        ->type_name("POLICIES");
+    app.add_option("--seeds", flags.seeds, "42, 42-51 or 1,2,7-9 (42)")->type_name("LIST");
+    app.add_option("--protocol", flags.protocol, "how pods come and go (inflate)")
+        ->type_name("NAME")
         ->check(CLI::IsMember({"inflate", "churn", "queue"}));
-    app.add_option("--ratio", flags.ratio, "inflate: demand over GPU capacity (1.3)")
-        ->check(CLI::Range(0.01, 100.0));
+    real_number(app.add_option("--ratio", flags.ratio, "inflate: demand over GPU capacity (1.3)"),
+                0.01, 100);
     app.add_option("--orders", flags.orders,
-                   "inflate: read orders from DIR/WORKLOAD-SEED[-nodes].csv[.gz], not drawn");
-    app.add_option("--load", flags.load, "churn, queue: offered GPU-time over capacity (1.0)")
-        ->check(CLI::Range(0.01, 100.0));
-    app.add_option("--arrivals", flags.arrivals, "churn, queue: pods that come (40000)")
-        ->check(CLI::Range(std::size_t{10}, std::size_t{100'000'000}));
+                   "inflate: read orders from DIR/WORKLOAD-SEED[-nodes].csv[.gz], not drawn")
+        ->type_name("DIR");
+    real_number(app.add_option("--load", flags.load,
+                               "churn, queue: offered GPU-time over capacity (1.0); with the "
+                               "trace's own times: stretch them to it"),
+                0.01, 100);
+    whole_number(
+        app.add_option("--arrivals", flags.arrivals, "churn, queue: pods that come (40000)"), 10,
+        100'000'000);
     app.add_option("--lifetimes", flags.lifetimes,
-                   "churn, queue: exp, logn, exp-size or logn-size (exp)")
+                   "churn, queue: exponential, log-normal, longer for larger pods (exp)")
+        ->type_name("NAME")
         ->check(CLI::IsMember({"exp", "logn", "exp-size", "logn-size"}));
-    app.add_option("--discipline", flags.discipline,
-                   "queue: strict, backfill or priority (backfill)")
+    app.add_option("--discipline", flags.discipline, "queue: who may start (backfill)")
+        ->type_name("NAME")
         ->check(CLI::IsMember({"strict", "backfill", "priority"}));
     app.add_option("--times", flags.times,
-                   "queue: trace (submit times and durations of the list) or draw")
+                   "queue: the list's submit times and durations, or drawn ones (trace for Philly "
+                   "lists, else draw)")
+        ->type_name("NAME")
         ->check(CLI::IsMember({"trace", "draw"}));
-    app.add_option("--threads", flags.threads, "runs at once (one per core)")
-        ->check(CLI::Range(std::size_t{0}, std::size_t{1024}));
+    whole_number(app.add_option("--threads", flags.threads, "runs at once (0: one per core)"), 0,
+                 1024);
 }
 
 void add_output_flags(CLI::App& app, SimFlags& flags) {
     app.add_flag("--json", flags.json, "print JSON instead of the table");
     app.add_flag("--csv", flags.csv, "print CSV instead of the table");
-    app.add_option("--html", flags.html, "write a page with plots and table to FILE");
-    app.add_option("--plot", flags.plot, "inflate: write the plots as SVG to FILE");
+    app.add_option("--html", flags.html, "write a page with plots and table")->type_name("FILE");
+    app.add_option("--plot", flags.plot, "inflate: write the plots as SVG")->type_name("FILE");
     app.add_option("--state", flags.state,
-                   "write how the run ended to FILE, for tessera explain; one policy, one seed");
-    app.add_option("--suite", flags.suite.name, "a set of experiments instead: transfer")
+                   "write the cluster for tessera explain, as it is when the last pod has come; "
+                   "one policy, one seed")
+        ->type_name("FILE");
+    whole_number(app.add_option("--at", flags.at, "with --state: when so many pods have come"), 1,
+                 100'000'000);
+    app.add_option("--suite", flags.suite.name, "a set of experiments instead")
+        ->type_name("NAME")
         ->check(CLI::IsMember({"transfer"}));
-    app.add_option("--data", flags.suite.data, "suite: directory with the real lists");
-    app.add_option("--cells", flags.suite.cells, "suite: only cells whose name contains this");
+    app.add_option("--data", flags.suite.data, "suite: directory with the real lists")
+        ->type_name("DIR");
+    app.add_option("--cells", flags.suite.cells, "suite: only cells whose name contains this")
+        ->type_name("TEXT");
     app.add_flag("--quick", flags.suite.quick, "suite: fewer seeds and arrivals");
 }
 
@@ -141,8 +168,38 @@ Expected<void> check_combination(const CLI::App& app, const SimFlags& flags) {
                     "--ratio has no meaning with --orders: the files say which pods come");
     }
     for (const char* name : {"--data", "--cells", "--quick"}) {
-        if (given(app, name) && flags.suite.name.empty()) {
+        if (given(app, name)) {
             return fail(ErrorKind::invalid, "{} is for --suite transfer", name);
+        }
+    }
+    if (given(app, "--at") && !given(app, "--state")) {
+        return fail(ErrorKind::invalid, "--at says when --state FILE is written, and is for it");
+    }
+    if (given(app, "--count") && !generates_pods(flags.inputs)) {
+        return fail(ErrorKind::invalid, "--count is for generated workloads; {} is a file",
+                    flags.inputs.pods);
+    }
+    return {};
+}
+
+Expected<void> check_suite_flags(const CLI::App& app) {
+    constexpr std::array<std::string_view, 9> kMeant{"--suite",   "--data",   "--cells",
+                                                     "--quick",   "--policy", "--seeds",
+                                                     "--threads", "--json",   "--csv"};
+    for (const CLI::Option* option : app.get_options()) {
+        const std::string name = option->get_name();
+        if (option->count() > 0 && std::find(kMeant.begin(), kMeant.end(), name) == kMeant.end()) {
+            return fail(ErrorKind::invalid, "{} has no meaning with --suite", name);
+        }
+    }
+    return {};
+}
+
+// Better before the runs than after them.
+Expected<void> check_outputs(const SimFlags& flags) {
+    for (const std::string& path : {flags.html, flags.plot, flags.state}) {
+        if (!path.empty()) {
+            TESSERA_CHECK(check_writable(path));
         }
     }
     return {};
@@ -184,7 +241,11 @@ Expected<Experiment> experiment_of(const CLI::App& app, const SimFlags& flags,
                                    const Workload& workload) {
     Experiment experiment;
     experiment.protocol = protocol_of(flags.protocol);
-    TESSERA_TRY(experiment.policies, policy_names(flags.policies));
+    TESSERA_TRY(const auto names, policy_names(flags.policies));
+    for (const std::string& name : names) {
+        TESSERA_TRY(PolicySource source, PolicySource::open(name));
+        experiment.policies.push_back(std::move(source));
+    }
     TESSERA_TRY(experiment.seeds, parse_seeds(flags.seeds));
     TESSERA_CHECK(check_policies(experiment.policies, workload));
     experiment.threads = flags.threads;
@@ -216,11 +277,11 @@ Expected<Experiment> experiment_of(const CLI::App& app, const SimFlags& flags,
 
 // Files of single policies, whose settings a state file does not hold. A policy file may be based
 // on any policy.
-Expected<void> check_policy_files(const SimFlags& flags, const std::vector<std::string>& policies) {
+Expected<void> check_policy_files(const SimFlags& flags,
+                                  const std::vector<PolicySource>& policies) {
     const auto may_run = [&](std::string_view policy) {
-        return std::any_of(policies.begin(), policies.end(), [&](const std::string& name) {
-            return name == policy || PolicySource::is_file(name);
-        });
+        return std::any_of(policies.begin(), policies.end(),
+                           [&](const PolicySource& source) { return source.shipped() == policy; });
     };
     if (!flags.inputs.keti_policy.empty() && !may_run("keti")) {
         return fail(ErrorKind::invalid, "--keti-policy is for --policy keti");
@@ -288,6 +349,7 @@ Expected<void> write_state(const std::string& path, const ClusterState& state,
 
 Expected<void> simulate(const CLI::App& app, const SimFlags& flags) {
     TESSERA_CHECK(check_combination(app, flags));
+    TESSERA_CHECK(check_outputs(flags));
     TESSERA_TRY(LoadedInputs loaded, load_inputs(flags.inputs));
     for (const std::string& text : loaded.notes) {
         note(text);
@@ -308,12 +370,12 @@ Expected<void> simulate(const CLI::App& app, const SimFlags& flags) {
         if (experiment.policies.size() * experiment.seeds.size() != 1) {
             return fail(ErrorKind::invalid, "--state is for one policy and one seed");
         }
-        experiment.state = &state;
+        experiment.state = {&state, flags.at};
     }
     TESSERA_TRY(const auto results, run_with_progress(inputs, experiment));
     if (!flags.state.empty()) {
         // A file is named as the user named it: explain finds the policy again.
-        state.policy = experiment.policies.front();
+        state.policy = experiment.policies.front().given();
         TESSERA_CHECK(write_state(flags.state, state, loaded.models));
     }
     if (results.front().untimed > 0) {
@@ -347,13 +409,8 @@ int run_sim(const Arguments& arguments) {
         flags.suite.threads = flags.threads;
         flags.suite.seeds = given(app, "--seeds") ? flags.seeds : "";
         flags.suite.policies = given(app, "--policy") ? flags.policies : "";
-        for (const char* name :
-             {"--nodes", "--pods", "--protocol", "--orders", "--html", "--plot", "--ratio",
-              "--load", "--arrivals", "--lifetimes", "--state", "--topology", "--keti-policy"}) {
-            if (given(app, name)) {
-                return report_error(
-                    {ErrorKind::invalid, fmt::format("{} has no meaning with --suite", name)});
-            }
+        if (const auto meant = check_suite_flags(app); !meant) {
+            return report_error(meant.error());
         }
         return run_suite(flags.suite);
     }

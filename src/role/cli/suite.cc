@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kSeeds = "400-409";
 constexpr std::string_view kQuickSeeds = "400-402";
+constexpr std::string_view kPolicies = "fgd,tessera";
 
 Expected<TransferOptions> options_of(const SuiteFlags& flags) {
     TransferOptions options;
@@ -21,16 +22,15 @@ Expected<TransferOptions> options_of(const SuiteFlags& flags) {
     }
     const std::string seeds(flags.quick ? kQuickSeeds : kSeeds);
     TESSERA_TRY(options.seeds, parse_seeds(flags.seeds.empty() ? seeds : flags.seeds));
-    if (!flags.policies.empty()) {
-        TESSERA_TRY(const auto policies, parse_list("--policy", flags.policies));
-        if (policies.size() != 2) {
-            return fail(ErrorKind::invalid,
-                        "--policy: the suite compares two policies, the reference first: "
-                        "fgd,tessera");
-        }
-        options.reference = policies[0];
-        options.candidate = policies[1];
+    TESSERA_TRY(const auto policies,
+                parse_list("--policy", flags.policies.empty() ? kPolicies : flags.policies));
+    if (policies.size() != 2) {
+        return fail(ErrorKind::invalid,
+                    "--policy: the suite compares two policies, the reference first: {}",
+                    kPolicies);
     }
+    TESSERA_TRY(options.reference, PolicySource::open(policies[0]));
+    TESSERA_TRY(options.candidate, PolicySource::open(policies[1]));
     options.cells = flags.cells;
     options.data = flags.data;
     options.quick = flags.quick;
