@@ -1,4 +1,5 @@
-// tessera completion: the sub-commands for the shell's tab key; files for everything after.
+// tessera completion: the sub-commands for the shell's tab key, with bash the options and policies
+// too; files for everything else.
 #include <cstdio>
 
 #include "role/cli/command.h"
@@ -16,13 +17,26 @@ std::string names() {
     return list;
 }
 
+// Options and parts of a command come from its own help, so that they cannot go stale.
 std::string bash_script() {
     return fmt::format(
         "_tessera() {{\n"
-        "    local word=${{COMP_WORDS[COMP_CWORD]}}\n"
+        "    local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}\n"
+        "    local words=\n"
         "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-        "        COMPREPLY=($(compgen -W \"{}\" -- \"$word\"))\n"
-        "    else\n"
+        "        words=\"{}\"\n"
+        "    elif [ \"$before\" = --policy ]; then\n"
+        "        words=$(tessera policy list 2>/dev/null | sed -n '/^$/q; s/^  \\([a-z-]*\\) "
+        ".*/\\1/p')\n"
+        "    elif [[ $word == -* ]]; then\n"
+        "        words=$(tessera \"${{COMP_WORDS[@]:1:COMP_CWORD-1}}\" --help 2>/dev/null |\n"
+        "            grep -oE '^  (-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+')\n"
+        "    elif [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+        "        words=$(tessera \"$before\" --help 2>/dev/null |\n"
+        "            sed -n '/^Subcommands:/,/^$/s/^  \\([a-z]*\\) .*/\\1/p')\n"
+        "    fi\n"
+        "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+        "    if [ ${{#COMPREPLY[@]}} -eq 0 ]; then\n"
         "        COMPREPLY=($(compgen -f -- \"$word\"))\n"
         "    fi\n"
         "}}\n"
