@@ -56,6 +56,9 @@ constexpr auto kParameters = std::to_array<Parameter>({
     {{"admission-filling", 0, 4, kStandard.admission_filling,
       "the same, added while nothing departs"},
      &TesseraParameters::admission_filling},
+    {{"admission-by-whole", 0, 8, kStandard.admission_by_whole,
+      "the same, added while pods depart, times the share of the demand for whole devices"},
+     &TesseraParameters::admission_by_whole},
     {{"memory-filling", 0, 4, kStandard.memory_filling,
       "the same for node memory, while nothing departs"},
      &TesseraParameters::memory_filling},
@@ -64,6 +67,14 @@ constexpr auto kParameters = std::to_array<Parameter>({
      &TesseraParameters::admission_from},
     {{"admission-width", 0.001, 4, kStandard.admission_width, "and how wide their beginning is"},
      &TesseraParameters::admission_width},
+    {{"even-filling", 0, 300000, kStandard.even_filling,
+      "cost of unevenly free cores or memory where they are very short, while nothing departs"},
+     &TesseraParameters::even_filling},
+    {{"even-from", 0, 16, kStandard.even_from,
+      "asked against what is there, where this cost begins"},
+     &TesseraParameters::even_from},
+    {{"even-width", 0.001, 16, kStandard.even_width, "and how wide its beginning is"},
+     &TesseraParameters::even_width},
 });
 
 constexpr auto kParameterInfos = [] {

@@ -179,4 +179,11 @@ AdmissionTerm::AdmissionTerm(std::vector<Step> steps, double weight) {
     }
 }
 
+EvenTerm::EvenTerm(std::int64_t most, double weight) : most_(most) {
+    if (most > 0 && weight > 0) {
+        inverse_ = (std::int64_t{1} << (kPartBits + kInverseBits)) / most;
+        weight_ = fixed(weight);
+    }
+}
+
 }  // namespace tessera

@@ -1,6 +1,7 @@
 // The potential of policy `tessera`: what a node's leftovers cost.
 //
-//   Phi = sum_i d(r_i) + S(R, C) - pi_h R - H(k, C, M, h) - delta D(b) + R A(C) + R A(M)
+//   Phi = sum_i d(r_i) + S(R, C) - pi_h R - H(k, C, M, h) - delta D(b) + R A(C) + R A(M) + E(C) +
+//   E(M)
 //
 // score of a placement = Phi before - Phi after, in milli-GPU. All values are fixed point
 // (1 milli = kUnit), made from tables, so that no floating point is left at decision time.
@@ -144,6 +145,29 @@ class AdmissionTerm {
     std::vector<std::int64_t> cost_;     // per idle milli, in kUnit x kFine, by level
 };
 
+// w (1 - C / most)^2: on clusters far too short of cores (or memory), what is free of them is kept
+// even, so that the pods that bring most GPU for a core find room longest.
+class EvenTerm {
+  public:
+    EvenTerm() = default;
+    EvenTerm(std::int64_t most, double weight);
+    std::int64_t value(std::int64_t left) const {
+        if (weight_ == 0) {
+            return 0;
+        }
+        const std::int64_t used = most_ - std::clamp<std::int64_t>(left, 0, most_);
+        const std::int64_t part = (used * inverse_) >> kInverseBits;
+        return (weight_ * part * part) >> (2 * kPartBits);
+    }
+
+  private:
+    static constexpr int kPartBits = 12;
+    static constexpr int kInverseBits = 24;
+    std::int64_t most_ = 0;
+    std::int64_t inverse_ = 0;  // 2^(kPartBits + kInverseBits) / most
+    std::int64_t weight_ = 0;   // in kUnit
+};
+
 // One epoch of the potential.
 struct Potential {
     std::vector<GapTerm> gaps;              // one per device size, nearly always one
@@ -154,6 +178,8 @@ struct Potential {
     DrainTerm drain;
     AdmissionTerm core_admission;
     AdmissionTerm memory_admission;
+    EvenTerm even_cores;
+    EvenTerm even_memory;
 
     const std::int32_t* gap_costs(KindIndex kind) const {
         return gaps[gap_of_kind[kind.slot()]].cost.data();
@@ -163,7 +189,8 @@ struct Potential {
         return stranding.value(left.idle, left.cpu_milli) + scarcity.value(left.shape, left.idle) -
                host.value(left) + drain.value(gpus, left.gpu_pods) +
                core_admission.value(left.idle, left.cpu_milli) +
-               memory_admission.value(left.idle, left.memory_mib);
+               memory_admission.value(left.idle, left.memory_mib) +
+               even_cores.value(left.cpu_milli) + even_memory.value(left.memory_mib);
     }
 };
 

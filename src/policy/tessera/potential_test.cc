@@ -150,6 +150,18 @@ TEST(AdmissionTerm, ShareOfDemandThatAsksForMoreCores) {
     EXPECT_NEAR(cost(std::int64_t{1} << 40), 0, 0.05);
 }
 
+TEST(EvenTerm, SquareOfWhatIsUsed) {
+    const EvenTerm term(96'000, 1000);
+    EXPECT_EQ(term.value(96'000), 0);
+    EXPECT_EQ(term.value(200'000), 0) << "more than the node that has most";
+    EXPECT_NEAR(static_cast<double>(term.value(48'000)), 250.0 * kUnit, kUnit);
+    EXPECT_NEAR(static_cast<double>(term.value(0)), 1000.0 * kUnit, kUnit);
+    EXPECT_EQ(term.value(-1), term.value(0));
+    EXPECT_EQ(EvenTerm().value(0), 0);
+    EXPECT_EQ(EvenTerm(0, 1000).value(0), 0) << "no node has any";
+    EXPECT_GE(EvenTerm(std::int64_t{1} << 50, 1000).value(0), 0);
+}
+
 TEST(AdmissionTerm, AbsentWhereCoresSuffice) {
     const AdmissionTerm term({{8'000, 1}}, 0);
     EXPECT_FALSE(term.active());

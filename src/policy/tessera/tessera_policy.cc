@@ -15,6 +15,8 @@ constexpr double kPriceMove = 0.05;     // a smaller change of P_m is not taken
 constexpr double kDrainMove = 0.1;
 constexpr std::size_t kMostHosts = 64;
 constexpr std::size_t kMostGaps = 256;  // what gap_of_kind can count
+constexpr double kDoubt = 1;            // about half the deviation of what pods ask, over its mean
+constexpr double kStrongDoubt = 2;      // for what cannot be taken back: pods once spread stay so
 constexpr double kFollow = 0.25;        // share of a window's departures that is believed
 
 // What a share takes of a device of this size, in milli: compute or memory, whichever is more.
@@ -48,6 +50,26 @@ bool any_devices_do(const NodeShape& shape, const DemandClass& c, const Catalog&
                const DeviceKind& device = catalog.kinds[kind.slot()];
                return device.health != Health::ok || may_use(c, device);
            });
+}
+
+// What the node that has most has of each.
+struct Largest {
+    std::int64_t cpu_milli = 0;
+    std::int64_t memory_mib = 0;
+    std::size_t gpus = 0;
+};
+
+Largest largest(const Catalog& catalog) {
+    Largest most;
+    for (std::size_t i = 0; i < catalog.shapes.size(); ++i) {
+        if (catalog.nodes_of_shape[i] > 0) {
+            const NodeShape& shape = catalog.shapes[i];
+            most.cpu_milli = std::max(most.cpu_milli, shape.cpu.value());
+            most.memory_mib = std::max(most.memory_mib, shape.memory.value());
+            most.gpus = std::max(most.gpus, shape.kinds.size());
+        }
+    }
+    return most;
 }
 
 ClassIndex class_at(std::size_t slot) { return ClassIndex(static_cast<std::uint32_t>(slot)); }
@@ -105,6 +127,8 @@ void TesseraPolicy::learn(const Catalog& catalog) {
         potential_.gaps.assign(1, GapTerm());
         potential_.core_admission = AdmissionTerm();
         potential_.memory_admission = AdmissionTerm();
+        potential_.even_cores = EvenTerm();
+        potential_.even_memory = EvenTerm();
         hosts_.clear();
         return;
     }
@@ -197,16 +221,11 @@ void TesseraPolicy::learn_scarcity(const Catalog& catalog, double gpu_demand) {
 }
 
 void TesseraPolicy::learn_hosts(const Catalog& catalog, double gpu_demand) {
-    std::size_t largest = 0;
-    for (std::size_t shape = 0; shape < catalog.shapes.size(); ++shape) {
-        if (catalog.nodes_of_shape[shape] > 0) {
-            largest = std::max(largest, catalog.shapes[shape].kinds.size());
-        }
-    }
+    const std::size_t most_gpus = largest(catalog).gpus;
     std::vector<HostClass> hosts;
     for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
         const DemandClass& c = (*catalog.classes)[class_at(i)];
-        if (c.footprint != Footprint::whole || c.gpus * 2U <= largest || count(i) <= 0 ||
+        if (c.footprint != Footprint::whole || c.gpus * 2U <= most_gpus || count(i) <= 0 ||
             c.requests.front().rule != GroupRule::none) {
             continue;
         }
@@ -235,7 +254,9 @@ void TesseraPolicy::learn_hosts(const Catalog& catalog, double gpu_demand) {
     }
     const double more =
         std::clamp(parameters_.drain_by_whole * whole_nodes, 1.0, parameters_.drain_most);
-    potential_.drain = DrainTerm(parameters_.drain_weight * more * drain_);
+    // Where memory runs out long before the GPUs, emptying a node only crowds the others.
+    const double useful = 1 - very_short(catalog, gpu_demand, false);
+    potential_.drain = DrainTerm(parameters_.drain_weight * more * drain_ * useful);
 }
 
 void TesseraPolicy::learn_cores(const Catalog& catalog, double gpu_demand) {
@@ -247,32 +268,67 @@ void TesseraPolicy::learn_cores(const Catalog& catalog, double gpu_demand) {
     potential_.stranding = StrandingTerm(cores / gpu_demand);
     potential_.core_admission = admission(catalog, gpu_demand, true);
     potential_.memory_admission = admission(catalog, gpu_demand, false);
+    potential_.even_cores = evenness(catalog, gpu_demand, true);
+    potential_.even_memory = evenness(catalog, gpu_demand, false);
+}
+
+// What all pods ask, of cores or memory, for the GPUs there are, against what is there: the lower
+// end of what the pods seen leave likely, for a few may ask for much by chance.
+double TesseraPolicy::shortage(const Catalog& catalog, double gpu_demand, bool cores,
+                               double doubt) const {
+    double asked = 0;
+    for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
+        const DemandClass& c = (*catalog.classes)[class_at(i)];
+        asked += count(i) * static_cast<double>(cores ? c.cpu.value() : c.memory.value());
+    }
+    const auto there = static_cast<double>(cores ? catalog.cpu.value() : catalog.memory.value());
+    const double gpus = 1000 * static_cast<double>(catalog.gpus);
+    const double sure = 1 - doubt / std::sqrt(static_cast<double>(mix_.arrivals()));
+    return there > 0 ? sure * asked / gpu_demand * gpus / there : 0;
 }
 
 // While pods only arrive, what is refused is gone for good and the terms may look far ahead; once
 // pods depart as they come, a strong one keeps out pods that would have had their turn.
+double TesseraPolicy::filling() const { return std::max(0.0, 1 - 4 * drain_); }
+
 AdmissionTerm TesseraPolicy::admission(const Catalog& catalog, double gpu_demand,
                                        bool cores) const {
-    double asked = 0;
     std::vector<AdmissionTerm::Step> steps;
+    double whole = 0;  // demand for whole devices
     for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
         const DemandClass& c = (*catalog.classes)[class_at(i)];
-        const std::int64_t amount = cores ? c.cpu.value() : c.memory.value();
-        asked += count(i) * static_cast<double>(amount);
         if (c.wants_gpu() && count(i) > 0) {
-            steps.push_back({amount, count(i) * gpu_milli(c) / gpu_demand});
+            whole += c.footprint == Footprint::whole ? count(i) * gpu_milli(c) : 0;
+            steps.push_back(
+                {cores ? c.cpu.value() : c.memory.value(), count(i) * gpu_milli(c) / gpu_demand});
         }
     }
-    const auto there = static_cast<double>(cores ? catalog.cpu.value() : catalog.memory.value());
-    const double gpus = 1000 * static_cast<double>(catalog.gpus);
-    const double shortage = there > 0 ? asked / gpu_demand * gpus / there : 0;
     const double share =
-        std::clamp((shortage - parameters_.admission_from) / parameters_.admission_width, 0.0, 1.0);
-    const double filling = std::max(0.0, 1 - 4 * drain_);
-    const double weight =
-        cores ? parameters_.admission_weight + filling * parameters_.admission_filling
-              : filling * parameters_.memory_filling;
+        std::clamp((shortage(catalog, gpu_demand, cores, kDoubt) - parameters_.admission_from) /
+                       parameters_.admission_width,
+                   0.0, 1.0);
+    if (!cores) {
+        return AdmissionTerm(std::move(steps), filling() * parameters_.memory_filling * share);
+    }
+    // Shares go by their gaps first, and where cores are very short only pods of few cores are
+    // left.
+    const double by_whole = parameters_.admission_by_whole * whole / gpu_demand *
+                            (1 - very_short(catalog, gpu_demand, true));
+    const double weight = parameters_.admission_weight + filling() * parameters_.admission_filling +
+                          (1 - filling()) * by_whole;
     return AdmissionTerm(std::move(steps), weight * share);
+}
+
+// From 0 to 1: whether cores or memory run out long before the GPUs.
+double TesseraPolicy::very_short(const Catalog& catalog, double gpu_demand, bool cores) const {
+    const double least = shortage(catalog, gpu_demand, cores, kStrongDoubt);
+    return std::clamp((least - parameters_.even_from) / parameters_.even_width, 0.0, 1.0);
+}
+
+EvenTerm TesseraPolicy::evenness(const Catalog& catalog, double gpu_demand, bool cores) const {
+    const Largest most = largest(catalog);
+    const double weight = filling() * very_short(catalog, gpu_demand, cores);
+    return EvenTerm(cores ? most.cpu_milli : most.memory_mib, parameters_.even_filling * weight);
 }
 
 HostTerm TesseraPolicy::host_term(const Catalog& catalog) const {

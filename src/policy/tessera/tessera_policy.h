@@ -27,9 +27,13 @@ struct TesseraParameters {
     double drain_most = 5;
     double admission_weight = 0.25;   // of cores, always
     double admission_filling = 0.75;  // of cores, more while nothing departs
-    double memory_filling = 1;        // of memory, while nothing departs
-    double admission_from = 0.95;     // asked against what is there, where the terms begin
+    double admission_by_whole = 4;  // of cores, while pods depart, times the share of whole devices
+    double memory_filling = 1;      // of memory, while nothing departs
+    double admission_from = 0.95;   // asked against what is there, where the terms begin
     double admission_width = 0.15;
+    double even_filling = 100000;  // milli: a node without free cores or memory, while none departs
+    double even_from = 1.25;       // asked against what is there, where that begins and drain ends
+    double even_width = 0.5;
 };
 
 class TesseraPolicy final : public Policy {
@@ -54,6 +58,10 @@ class TesseraPolicy final : public Policy {
     void learn_scarcity(const Catalog& catalog, double gpu_demand);
     void learn_hosts(const Catalog& catalog, double gpu_demand);
     void learn_cores(const Catalog& catalog, double gpu_demand);
+    double shortage(const Catalog& catalog, double gpu_demand, bool cores, double doubt) const;
+    double very_short(const Catalog& catalog, double gpu_demand, bool cores) const;
+    double filling() const;
+    EvenTerm evenness(const Catalog& catalog, double gpu_demand, bool cores) const;
     AdmissionTerm admission(const Catalog& catalog, double gpu_demand, bool cores) const;
     HostTerm host_term(const Catalog& catalog) const;
     std::vector<ClassIndex> reprice_hosts(const Census& census);

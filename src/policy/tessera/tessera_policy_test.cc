@@ -210,9 +210,10 @@ TEST_F(TesseraPolicyTest, DrainFollowsDepartures) {
 }
 
 TEST_F(TesseraPolicyTest, AdmissionOnlyWhereCoresAreShort) {
-    // 12.3 cores asked for each GPU, of which 6.3 by pods without one; 12 are there.
+    // 24.6 cores asked for each GPU, of which 18.6 by pods without one; 12 are there. Four pods are
+    // believed by half.
     const ClassIndex gpu_pod = world.intern(demand_of(6'000, {gpu_request(1, 1000)}));
-    const ClassIndex cpu_pod = world.intern(demand_of(6'300));
+    const ClassIndex cpu_pod = world.intern(demand_of(18'600));
     arrive_until(2, gpu_pod);
     arrive_until(4, cpu_pod);
     NodeState few = *node;
@@ -244,6 +245,52 @@ TEST_F(TesseraPolicyTest, AdmissionIsStrongWhileTheClusterFills) {
     EXPECT_EQ(term("admission", last, heavy), 0);
     last.free_cpu_milli = 24'000;
     EXPECT_NEAR(term("admission", last, heavy), -weights.admission_weight * 7'000, 1);
+}
+
+// While pods depart, cores weigh by the demand for whole devices; shares go by their gaps.
+TEST_F(TesseraPolicyTest, AdmissionOfWholeDevicesIsStrongUnderDepartures) {
+    const ClassIndex whole = world.intern(demand_of(14'400, {gpu_request(1, 1000)}));
+    const ClassIndex half = world.intern(demand_of(7'200, {gpu_request(1, 500)}));
+    arrive_until(128, whole);
+    for (int i = 0; i < 256; ++i) {
+        policy.departed(half);
+    }
+    arrive_until(256, half);
+    NodeState last = *node;
+    last.free_cpu_milli = 14'400;
+    const TesseraParameters weights;
+    EXPECT_NEAR(term("admission", last, whole),
+                -(weights.admission_weight + weights.admission_by_whole * 2 / 3) * 7'000, 1);
+}
+
+// 24 cores asked for each GPU where 12 are there; a hundred pods are believed by eight tenths.
+TEST_F(TesseraPolicyTest, CoresAreKeptEvenWhereTheyAreVeryShort) {
+    const ClassIndex heavy = world.intern(demand_of(24'000, {gpu_request(1, 1000)}));
+    arrive_until(50, heavy);
+    arrive_until(100, heavy);
+    NodeState used = *node;
+    used.free_cpu_milli = 48'000;
+    const TesseraParameters weights;
+    const double weight =
+        weights.even_filling * (0.8 * 24 / 12 - weights.even_from) / weights.even_width;
+    EXPECT_NEAR(term("even", *node, heavy), -weight / 16, 20);
+    EXPECT_NEAR(term("even", used, heavy), -weight * 5 / 16, 20);
+    for (int i = 0; i < 256; ++i) {
+        policy.departed(heavy);
+    }
+    arrive_until(256, heavy);
+    EXPECT_EQ(term("even", used, heavy), 0) << "who must wait will have a turn";
+}
+
+TEST_F(TesseraPolicyTest, NothingDrainsWhereMemoryIsVeryShort) {
+    Demand demand = demand_of(1'000, {gpu_request(1, 1000)});
+    demand.memory = MemoryMib(1 << 19);  // two of these fill a node
+    const ClassIndex heavy = world.intern(demand);
+    for (int i = 0; i < 256; ++i) {
+        policy.departed(heavy);
+    }
+    arrive_until(256, heavy);
+    EXPECT_EQ(term("drain", *node, share), 0);
 }
 
 TEST_F(TesseraPolicyTest, DrainIsStrongerWhereWholeNodesAreAsked) {

@@ -258,12 +258,16 @@ std::vector<TermValue> TesseraScorer::explain(const NodeState& node,
         return p.core_admission.value(s.idle_value, s.free_cpu_milli) +
                p.memory_admission.value(s.idle_value, s.free_memory_mib);
     };
+    const auto even = [&](const NodeState& s) {
+        return p.even_cores.value(s.free_cpu_milli) + p.even_memory.value(s.free_memory_mib);
+    };
     return {{"gap", milli(gap_before, gap_after)},
             {"stranding", milli(stranding(node), stranding(after))},
             {"scarcity", milli(scarcity(node), scarcity(after))},
             {"host", milli(host(node), host(after))},
             {"drain", milli(drain(node), drain(after))},
-            {"admission", milli(admission(node), admission(after))}};
+            {"admission", milli(admission(node), admission(after))},
+            {"even", milli(even(node), even(after))}};
 }
 
 }  // namespace tessera

@@ -53,6 +53,8 @@ Potential random_potential(Rng& rng, const Catalog& catalog) {
     potential.drain = DrainTerm(500 * rng.uniform());
     potential.core_admission = AdmissionTerm({{1'000, 0.5}, {8'000, 0.5}}, rng.uniform());
     potential.memory_admission = AdmissionTerm({{512, 0.3}, {65'536, 0.7}}, rng.uniform());
+    potential.even_cores = EvenTerm(96'000, 1000 * rng.uniform());
+    potential.even_memory = EvenTerm(1 << 20, 1000 * rng.uniform());
     return potential;
 }
 
