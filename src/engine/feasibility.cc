@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "policy/assignment.h"
 #include "policy/devices.h"
@@ -31,30 +32,17 @@ std::int64_t memory_need(const DemandClass& c, const DeviceKind& kind) {
 
 }  // namespace
 
-const std::uint64_t* Feasibility::Steps::row(std::int64_t left, std::size_t words) const {
-    // Branch-free search: the position of the first threshold above `left`.
-    std::size_t at = 0;
-    std::size_t length = thresholds.size();
-    while (length > 0) {
-        const std::size_t half = (length + 1) / 2;
-        at += thresholds[at + half - 1] <= left ? half : 0;
-        length -= half;
-    }
-    return rows.data() + at * words;
-}
-
 template <class Need, class Member>
 Feasibility::Steps Feasibility::make_steps(Need need, Member member) const {
-    Steps steps;
+    std::vector<std::int64_t> needs;
     for (ClassIndex index : columns_) {
         if (index.valid() && member((*catalog_.classes)[index])) {
-            steps.thresholds.push_back(need((*catalog_.classes)[index]));
+            needs.push_back(need((*catalog_.classes)[index]));
         }
     }
-    std::sort(steps.thresholds.begin(), steps.thresholds.end());
-    steps.thresholds.erase(std::unique(steps.thresholds.begin(), steps.thresholds.end()),
-                           steps.thresholds.end());
-    steps.rows.assign((steps.thresholds.size() + 1) * words_, 0);
+    Steps steps{StepCounter(std::move(needs)), {}};
+    const std::size_t count = steps.steps.size();
+    steps.rows.assign((count + 1) * words_, 0);
     for (std::size_t column = 0; column < columns_.size(); ++column) {
         if (!columns_[column].valid()) {
             continue;
@@ -63,10 +51,7 @@ Feasibility::Steps Feasibility::make_steps(Need need, Member member) const {
         if (!member(c)) {
             continue;
         }
-        const auto first = static_cast<std::size_t>(
-            std::lower_bound(steps.thresholds.begin(), steps.thresholds.end(), need(c)) -
-            steps.thresholds.begin());
-        for (std::size_t row = first + 1; row <= steps.thresholds.size(); ++row) {
+        for (std::size_t row = steps.steps.count(need(c)); row <= count; ++row) {
             set_bit(steps.rows.data() + row * words_, column);
         }
     }
@@ -204,7 +189,7 @@ void Feasibility::add_coupled(const NodeState& node, std::uint64_t* out) const {
 std::size_t Feasibility::memory_bytes() const {
     std::size_t words = by_milli_.capacity() + by_empties_.capacity() + no_gpu_.capacity();
     for (const Steps& steps : by_kind_) {
-        words += steps.rows.capacity() + steps.thresholds.capacity();
+        words += steps.rows.capacity() + sizeof(Steps) / sizeof(std::uint64_t);
     }
     words += by_cpu_.rows.capacity() + by_memory_.rows.capacity();
     return words * sizeof(std::uint64_t);

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "base/step_counter.h"
 #include "model/demand_class.h"
 #include "model/node.h"
 #include "policy/catalog.h"
@@ -36,10 +37,12 @@ class Feasibility {
   private:
     // Rows by threshold: row i holds what needs at most the i-th smallest amount.
     struct Steps {
-        std::vector<std::int64_t> thresholds;  // ascending, distinct
-        std::vector<std::uint64_t> rows;       // thresholds + 1 rows
+        StepCounter steps;
+        std::vector<std::uint64_t> rows;  // thresholds + 1 rows
 
-        const std::uint64_t* row(std::int64_t left, std::size_t words) const;
+        const std::uint64_t* row(std::int64_t left, std::size_t words) const {
+            return rows.data() + steps.count(left) * words;
+        }
     };
 
     template <class Need, class Member>

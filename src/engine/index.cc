@@ -2,15 +2,35 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 #include "base/assert.h"
 #include "policy/assignment.h"
 
 namespace tessera {
+namespace {
+
+// Scorers share work between neighbours: classes that ask the same of GPUs lie together, those of
+// equal cores side by side, free columns last. Columns given later break the order, which costs
+// time until the next reset and nothing else.
+struct ScoringOrder {
+    const ClassTable& classes;
+
+    bool operator()(ClassIndex a, ClassIndex b) const {
+        return a.valid() && b.valid() ? rank(a) < rank(b) : a.valid() && !b.valid();
+    }
+    std::tuple<AskIndex, std::int64_t, std::int64_t> rank(ClassIndex index) const {
+        const ClassBrief& brief = classes.brief(index);
+        return {brief.ask, brief.cpu_milli, brief.memory_mib};
+    }
+};
+
+}  // namespace
 
 void Index::reset(std::shared_ptr<const Scorer> scorer, std::span<const ClassIndex> columns) {
     scorer_ = std::move(scorer);
     columns_.assign(columns.begin(), columns.end());
+    std::sort(columns_.begin(), columns_.end(), ScoringOrder{classes_});
     column_of_.assign(classes_.size(), -1);
     for (std::size_t column = 0; column < columns_.size(); ++column) {
         if (columns_[column].valid()) {
@@ -21,9 +41,8 @@ void Index::reset(std::shared_ptr<const Scorer> scorer, std::span<const ClassInd
     forest_.resize(cluster_.size(), columns_.size());
     const std::size_t words = feasibility_.words();
     sets_.assign(cluster_.size() * words, 0);
-    fit_nodes_.assign((cluster_.size() + 63) / 64 * columns_.size(), 0);
-    counts_.assign(columns_.size(), 0);
     fit_.assign(words, 0);
+    counts_.assign(columns_.size(), 0);
     batch_.reserve(columns_.size());
     batch_columns_.reserve(columns_.size());
     keys_.resize(columns_.size());
@@ -31,13 +50,17 @@ void Index::reset(std::shared_ptr<const Scorer> scorer, std::span<const ClassInd
 
 Catalog Index::catalog() const { return cluster_.catalog(classes_); }
 
-void Index::set_column(std::size_t column, ClassIndex demand_class, std::size_t nodes) {
-    if (columns_[column].valid()) {
-        column_of_[columns_[column].slot()] = -1;
-        forest_.clear_column(column);
-        for (std::size_t word = 0; word * 64 < cluster_.size(); ++word) {
-            fit_nodes_[word * columns_.size() + column] = 0;
-        }
+void Index::clear_column(std::size_t column) {
+    column_of_[columns_[column].slot()] = -1;
+    forest_.clear_column(column);
+}
+
+void Index::set_column(ClassIndex demand_class, ClassIndex instead_of, std::size_t nodes) {
+    const auto place = std::find(columns_.begin(), columns_.end(), instead_of);
+    TESSERA_ASSERT(place != columns_.end(), "a class takes a free column or another's");
+    const auto column = static_cast<std::size_t>(place - columns_.begin());
+    if (instead_of.valid()) {
+        clear_column(column);
     }
     columns_[column] = demand_class;
     column_of_.resize(std::max(column_of_.size(), demand_class.slot() + 1), -1);
@@ -54,35 +77,38 @@ void Index::set_column(std::size_t column, ClassIndex demand_class, std::size_t 
         kept &= ~bit;
         if ((fit_[column / 64] & bit) != 0) {
             kept |= bit;
-            fit_bit(column, n, true);
+            ++counts_[column];
             scorer_->score(state, only, std::span(keys_).first(1));
             TESSERA_DEBUG_ASSERT(keys_[0] != 0, "a node that fits has a key");
             forest_.begin(n, scorer_->tie(state));
             forest_.write(column, keys_[0]);
-            forest_.end();
         }
     }
 }
 
 void Index::refresh(NodeIndex node) {
-    feasibility_.evaluate(cluster_.node(node), fit_.data());
+    const NodeState& state = cluster_.node(node);
+    feasibility_.evaluate(state, fit_.data());
+    forest_.begin(node.slot(), scorer_->tie(state));
     batch_.clear();
     batch_columns_.clear();
+    const std::uint64_t* kept = sets_.data() + node.slot() * fit_.size();
     for (std::size_t w = 0; w < fit_.size(); ++w) {
-        for (std::uint64_t bits = fit_[w]; bits != 0; bits &= bits - 1) {
-            const std::size_t column = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-            batch_.push_back(columns_[column]);
-            batch_columns_.push_back(column);
+        for (std::uint64_t bits = fit_[w] | kept[w]; bits != 0; bits &= bits - 1) {
+            const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
+            forest_.prefetch(w * 64 + bit);
+            if ((fit_[w] >> bit & 1) != 0) {
+                batch_.push_back(columns_[w * 64 + bit]);
+                batch_columns_.push_back(w * 64 + bit);
+            }
         }
     }
-    scorer_->score(cluster_.node(node), batch_, std::span(keys_).first(batch_.size()));
-    forest_.begin(node.slot(), scorer_->tie(cluster_.node(node)));
+    scorer_->score(state, batch_, std::span(keys_).first(batch_.size()));
     write_changes(node.slot(), fit_.data());
     for (std::size_t i = 0; i < batch_.size(); ++i) {
         TESSERA_DEBUG_ASSERT(keys_[i] != 0, "a node that fits has a key");
         forest_.write(batch_columns_[i], keys_[i]);
     }
-    forest_.end();
 }
 
 // Records the new set; what no longer fits loses its key.
@@ -92,21 +118,15 @@ void Index::write_changes(std::size_t node, const std::uint64_t* fit) {
         std::uint64_t& kept = sets_[node * words + w];
         for (std::uint64_t changed = kept ^ fit[w]; changed != 0; changed &= changed - 1) {
             const auto bit = static_cast<std::size_t>(std::countr_zero(changed));
-            const bool now = ((fit[w] >> bit) & 1) != 0;
-            fit_bit(w * 64 + bit, node, now);
-            if (!now) {
+            if ((fit[w] >> bit & 1) != 0) {
+                ++counts_[w * 64 + bit];
+            } else {
+                --counts_[w * 64 + bit];
                 forest_.write(w * 64 + bit, 0);
             }
         }
         kept = fit[w];
     }
-}
-
-void Index::fit_bit(std::size_t column, std::size_t node, bool fit) {
-    std::uint64_t& word = fit_nodes_[node / 64 * columns_.size() + column];
-    const std::uint64_t bit = std::uint64_t{1} << (node % 64);
-    word = fit ? word | bit : word & ~bit;
-    counts_[column] += fit ? 1 : -1;
 }
 
 void Index::refresh_first(std::size_t nodes) {
@@ -121,25 +141,16 @@ NodeIndex Index::best(std::size_t column) const {
                                    : NodeIndex(static_cast<std::uint32_t>(node));
 }
 
-NodeIndex Index::nth_fit(std::size_t column, std::int64_t n) const {
-    for (std::size_t word = 0; word * 64 < cluster_.size(); ++word) {
-        std::uint64_t bits = fit_word(column, word);
-        const int here = std::popcount(bits);
-        if (n >= here) {
-            n -= here;
-            continue;
-        }
-        for (; n > 0; --n) {
-            bits &= bits - 1;
-        }
-        return NodeIndex(static_cast<std::uint32_t>(word * 64) +
-                         static_cast<std::uint32_t>(std::countr_zero(bits)));
+NodeIndex Index::any(std::size_t column, Rng& rng) const {
+    if (counts_[column] == 0) {
+        return NodeIndex::none();
     }
-    return NodeIndex::none();
-}
-
-bool Index::fits(std::size_t column, NodeIndex node) const {
-    return ((fit_word(column, node.slot() / 64) >> (node.slot() % 64)) & 1) != 0;
+    std::uint64_t skip = rng.below(static_cast<std::uint64_t>(counts_[column]));
+    std::size_t node = 0;
+    while (forest_.at(column, node) == 0 || skip-- > 0) {
+        ++node;
+    }
+    return NodeIndex(static_cast<std::uint32_t>(node));
 }
 
 std::int64_t Index::hosts(ClassIndex demand_class) const {
@@ -158,7 +169,7 @@ bool Index::fits_plainly(ClassIndex demand_class, NodeIndex node) const {
 
 bool Index::consistent(std::size_t nodes) const {
     std::vector<std::uint64_t> fit(feasibility_.words());
-    std::vector<std::int64_t> counts(columns_.size(), 0);
+    std::vector<std::int32_t> counts(columns_.size(), 0);
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
         feasibility_.evaluate(cluster_.node(NodeIndex(n)), fit.data());
         for (std::size_t column = 0; column < columns_.size(); ++column) {
@@ -169,7 +180,7 @@ bool Index::consistent(std::size_t nodes) const {
                 scorer_->score(cluster_.node(NodeIndex(n)), only, std::span(&fresh, 1));
                 ++counts[column];
             }
-            if (fresh != forest_.at(column, n) || now != fits(column, NodeIndex(n)) ||
+            if (fresh != forest_.at(column, n) ||
                 (now && forest_.tie(n) != scorer_->tie(cluster_.node(NodeIndex(n))))) {
                 return false;
             }
@@ -180,8 +191,7 @@ bool Index::consistent(std::size_t nodes) const {
 
 std::size_t Index::memory_bytes() const {
     return forest_.memory_bytes() + feasibility_.memory_bytes() +
-           (sets_.capacity() + fit_nodes_.capacity() + counts_.capacity()) * sizeof(std::uint64_t) +
-           column_of_.capacity() * sizeof(std::int16_t);
+           sets_.capacity() * sizeof(std::uint64_t) + column_of_.capacity() * sizeof(std::int16_t);
 }
 
 }  // namespace tessera

@@ -54,7 +54,6 @@ void write(MaxForest& forest, std::size_t node, Tie tie, const std::vector<Key>&
             forest.write(column, keys[column]);
         }
     }
-    forest.end();
 }
 
 void random_writes(std::size_t nodes, Key keys, Tie ties) {

@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::size_t kFirstColumns = 64;
+constexpr std::size_t kMoreColumns = 64;  // at the start, and each time that they are all in use
 constexpr std::size_t kMostColumns = 16'384;  // what the index counts in
 
 // Amounts in a driver's own units are no part of a node's packed state: such classes are rare, and
@@ -68,7 +68,7 @@ Placer::Placer(const Cluster& cluster, std::unique_ptr<Policy> policy, Options o
 
 void Placer::nodes_replaced() {
     known_ = extent();
-    std::vector<ClassIndex> columns(std::min(kFirstColumns, options_.max_columns));
+    std::vector<ClassIndex> columns(std::min(kMoreColumns, options_.max_columns));
     if (index_ != nullptr) {
         columns.assign(index_->columns().begin(), index_->columns().end());
     }
@@ -183,39 +183,36 @@ int Placer::column_for(ClassIndex demand_class) {
     if (column >= 0 || options_.full_scan || wants_spare(classes_[demand_class])) {
         return column;
     }
-    const int free = free_column(demand_class);
-    if (free < 0) {
-        return -1;
+    ClassIndex instead_of;  // none: a free column
+    std::span<const ClassIndex> columns = index_->columns();
+    if (std::find(columns.begin(), columns.end(), ClassIndex()) == columns.end()) {
+        if (columns.size() < options_.max_columns) {
+            add_columns(std::min(kMoreColumns, options_.max_columns - columns.size()));
+        } else if (!rarer_class(demand_class, instead_of)) {
+            return -1;
+        }
     }
-    index_->set_column(static_cast<std::size_t>(free), demand_class, cluster_.size());
+    index_->set_column(demand_class, instead_of, cluster_.size());
     if (next_ != nullptr) {
-        next_->set_column(static_cast<std::size_t>(free), demand_class, built_);
+        next_->set_column(demand_class, instead_of, built_);
     }
-    return free;
+    return index_->column_of(demand_class);
 }
 
-// A column nobody uses, a new one while there may be more, or that of the class that has not been
-// seen for longest. The last is taken only from a class that is rarer than the newcomer, which must
-// have been seen twice since: classes in turn would else cost a column each, every time.
-int Placer::free_column(ClassIndex demand_class) {
+// The class with a column that has not been seen for longest, if it is rarer than the newcomer,
+// which must have been seen twice since: classes in turn would else cost a column each, every time.
+bool Placer::rarer_class(ClassIndex demand_class, ClassIndex& rarer) const {
     std::span<const ClassIndex> columns = index_->columns();
-    std::size_t oldest = 0;
-    for (std::size_t column = 0; column < columns.size(); ++column) {
-        if (!columns[column].valid()) {
-            return static_cast<int>(column);
-        }
-        if (sightings_[columns[column].slot()].last < sightings_[columns[oldest].slot()].last) {
-            oldest = column;
-        }
+    const auto oldest =
+        std::min_element(columns.begin(), columns.end(), [&](ClassIndex a, ClassIndex b) {
+            return sightings_[a.slot()].last < sightings_[b.slot()].last;
+        });
+    if (oldest == columns.end() ||
+        sightings_[oldest->slot()].last >= sightings_[demand_class.slot()].before) {
+        return false;
     }
-    const std::size_t count = columns.size();
-    if (count < options_.max_columns) {
-        add_columns(std::min(options_.max_columns, count * 2) - count);
-        return static_cast<int>(count);
-    }
-    const bool rarer = count > 0 && sightings_[columns[oldest].slot()].last <
-                                        sightings_[demand_class.slot()].before;
-    return rarer ? static_cast<int>(oldest) : -1;
+    rarer = *oldest;
+    return true;
 }
 
 void Placer::add_columns(std::size_t count) {
@@ -254,11 +251,7 @@ NodeIndex Placer::pick(ClassIndex demand_class, int column, std::uint64_t draw) 
     if (index_->scorer().selection() == Selection::best) {
         return index_->best(at);
     }
-    const std::int64_t count = index_->fit_count(at);
-    return count == 0
-               ? NodeIndex::none()
-               : index_->nth_fit(
-                     at, static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(count))));
+    return index_->any(at, rng_);
 }
 
 // Every node, by the plain rule. Serves classes without a column, and is what the index must equal.

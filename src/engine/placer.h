@@ -67,6 +67,9 @@ class Placer {
     // know nothing of it.
     void node_changed(NodeIndex node);
 
+    // Builds the whole index anew, at once, from the scores in force. For benchmarks and tests.
+    void rebuild() { rebuild_now(std::shared_ptr(index_->shared_scorer())); }
+
     const Scorer& scorer() const { return index_->scorer(); }
     std::int64_t fitting_nodes(ClassIndex demand_class);
     // The index, and as much as there is of the coming one, equal a fresh evaluation.
@@ -95,7 +98,7 @@ class Placer {
     };
 
     int column_for(ClassIndex demand_class);
-    int free_column(ClassIndex demand_class);
+    bool rarer_class(ClassIndex demand_class, ClassIndex& rarer) const;
     void add_columns(std::size_t count);
     NodeIndex pick(ClassIndex demand_class, int column, std::uint64_t draw);
     NodeIndex scan(ClassIndex demand_class, std::uint64_t draw);

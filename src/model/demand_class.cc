@@ -42,12 +42,13 @@ std::uint64_t hash_of(const DemandClass& c) {
     return hash.value();
 }
 
-ClassBrief brief_of(const DemandClass& c) {
+ClassBrief brief_of(const DemandClass& c, AskIndex ask) {
     return {.cpu_milli = c.cpu.value(),
             .memory_mib = c.memory.value(),
             .gpu_memory_mib = c.gpu_memory.value(),
             .gpu_memory_ppm = c.gpu_memory_ppm,
             .milli = c.milli.value(),
+            .ask = ask,
             .gpus = c.gpus,
             .footprint = c.footprint,
             .tolerates_no_new = c.tolerates_no_new,
@@ -100,34 +101,46 @@ DemandClass with_requests(DemandClass demand_class) {
     return demand_class;
 }
 
-ClassIndex ClassTable::intern(const DemandClass& demand_class) {
-    if ((classes_.size() + 1) * 2 > buckets_.size()) {
+std::uint32_t ClassTable::Set::intern(const DemandClass& demand_class) {
+    if ((items.size() + 1) * 2 > buckets.size()) {
         grow();
     }
-    const std::size_t mask = buckets_.size() - 1;
+    const std::size_t mask = buckets.size() - 1;
     for (std::size_t at = hash_of(demand_class) & mask;; at = (at + 1) & mask) {
-        if (buckets_[at] == 0) {
-            classes_.push_back(demand_class);
-            briefs_.push_back(brief_of(demand_class));
-            buckets_[at] = static_cast<std::uint32_t>(classes_.size());
-            return ClassIndex(static_cast<std::uint32_t>(classes_.size() - 1));
+        if (buckets[at] == 0) {
+            items.push_back(demand_class);
+            buckets[at] = static_cast<std::uint32_t>(items.size());
+            return buckets[at] - 1;
         }
-        if (classes_[buckets_[at] - 1] == demand_class) {
-            return ClassIndex(buckets_[at] - 1);
+        if (items[buckets[at] - 1] == demand_class) {
+            return buckets[at] - 1;
         }
     }
 }
 
-void ClassTable::grow() {
-    buckets_.assign(std::max<std::size_t>(64, buckets_.size() * 2), 0);
-    const std::size_t mask = buckets_.size() - 1;
-    for (std::uint32_t index = 0; index < classes_.size(); ++index) {
-        std::size_t at = hash_of(classes_[index]) & mask;
-        while (buckets_[at] != 0) {
+void ClassTable::Set::grow() {
+    buckets.assign(std::max<std::size_t>(64, buckets.size() * 2), 0);
+    const std::size_t mask = buckets.size() - 1;
+    for (std::uint32_t index = 0; index < items.size(); ++index) {
+        std::size_t at = hash_of(items[index]) & mask;
+        while (buckets[at] != 0) {
             at = (at + 1) & mask;
         }
-        buckets_[at] = index + 1;
+        buckets[at] = index + 1;
     }
+}
+
+ClassIndex ClassTable::intern(const DemandClass& demand_class) {
+    const std::uint32_t index = classes_.intern(demand_class);
+    if (index == briefs_.size()) {
+        DemandClass ask = demand_class;
+        ask.cpu = MilliCpu(0);
+        ask.memory = MemoryMib(0);
+        ask.models.clear();
+        ask.filter = FilterIndex();
+        briefs_.push_back(brief_of(demand_class, AskIndex(asks_.intern(ask))));
+    }
+    return ClassIndex(index);
 }
 
 }  // namespace tessera

@@ -60,6 +60,7 @@ struct ClassBrief {
     std::int64_t gpu_memory_mib = 0;
     std::int32_t gpu_memory_ppm = 0;
     std::int32_t milli = 0;
+    AskIndex ask;  // classes that ask the same of a device that they may use
     std::uint16_t gpus = 0;
     Footprint footprint = Footprint::no_gpu;
     bool tolerates_no_new = false;
@@ -81,15 +82,23 @@ DemandClass with_requests(DemandClass demand_class);
 class ClassTable {
   public:
     ClassIndex intern(const DemandClass& demand_class);
-    const DemandClass& operator[](ClassIndex index) const { return classes_[index.slot()]; }
+    const DemandClass& operator[](ClassIndex index) const { return classes_.items[index.slot()]; }
     const ClassBrief& brief(ClassIndex index) const { return briefs_[index.slot()]; }
-    std::size_t size() const { return classes_.size(); }
+    std::size_t size() const { return classes_.items.size(); }
 
   private:
-    std::vector<DemandClass> classes_;
+    // Distinct classes in order of first sight.
+    struct Set {
+        std::vector<DemandClass> items;
+        std::vector<std::uint32_t> buckets;  // open addressing, index + 1, 0 = free
+
+        std::uint32_t intern(const DemandClass& demand_class);
+        void grow();
+    };
+
+    Set classes_;
+    Set asks_;  // the same without cores, memory and which nodes and models will do
     std::vector<ClassBrief> briefs_;
-    std::vector<std::uint32_t> buckets_;  // open addressing, index + 1, 0 = free
-    void grow();
 };
 
 }  // namespace tessera

@@ -79,13 +79,11 @@ constexpr std::int16_t device_value(std::int32_t idle_milli, std::int64_t free_m
     if (total_mib <= 0 || free_mib >= total_mib) {
         return static_cast<std::int16_t>(idle_milli);
     }
-    // Dividing 32 bits is several times faster than 64, and real devices fit.
-    constexpr std::int64_t kNarrow = 4'000'000;
-    const std::int64_t by_memory =
-        total_mib < kNarrow
-            ? static_cast<std::uint32_t>(free_mib * 1000) / static_cast<std::uint32_t>(total_mib)
-            : free_mib * 1000 / total_mib;
-    return static_cast<std::int16_t>(by_memory < idle_milli ? by_memory : idle_milli);
+    // Mostly compute binds, and comparing is several times faster than dividing.
+    if (free_mib * 1000 >= idle_milli * total_mib) {
+        return static_cast<std::int16_t>(idle_milli);
+    }
+    return static_cast<std::int16_t>(free_mib * 1000 / total_mib);
 }
 
 }  // namespace tessera

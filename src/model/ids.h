@@ -14,6 +14,7 @@ using ModelIndex = StrongId<struct ModelTag, std::uint16_t>;  // "A100", "T4"
 using KindIndex = StrongId<struct KindTag, std::uint16_t>;    // devices that fit alike (gpu.h)
 using ShapeIndex = StrongId<struct ShapeTag>;                 // nodes of equal capacity (node.h)
 using ClassIndex = StrongId<struct ClassTag>;                 // demands that are equal
+using AskIndex = StrongId<struct AskTag>;                     // demands on a device
 using FilterIndex = StrongId<struct FilterTag>;               // equal node constraints
 using RequestIndex = StrongId<struct RequestTag>;             // name of a container or request
 using GroupIndex = StrongId<struct GroupTag>;                 // a gang

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/step_counter.h"
 #include "model/node.h"
 #include "policy/tessera/gap_value.h"
 
@@ -66,6 +67,31 @@ class StrandingTerm {
     const Tables* tables_;
 };
 
+inline std::int64_t StrandingTerm::value(std::int32_t idle, std::int64_t cpu_milli) const {
+    if (idle <= 0) {
+        return 0;
+    }
+    const auto at =
+        static_cast<std::size_t>(std::min<std::int32_t>(idle / kIdleStep, kIdleEntries - 1));
+    // GPUs beyond what the cores serve, in milli; x = that in units of s, 16 bits of fraction.
+    // More cores than any node's GPUs could use are as good as that many.
+    const std::int64_t cores = std::min(cpu_milli, kMostCores);
+    const std::int64_t beyond = idle - ((cores * gpus_per_core_) >> 20);
+    const std::int64_t x = (beyond * tables_->inverse_s[at]) >> 8;
+    if (x >= kSoftRange << 16) {
+        return beyond * kUnit;
+    }
+    if (x <= -(kSoftRange << 16)) {
+        return 0;
+    }
+    const std::int64_t position = (x + (kSoftRange << 16)) * kSoftStep;
+    const auto entry = static_cast<std::size_t>(position >> 16);
+    const std::int64_t part = position & 0xffff;
+    const auto& table = tables_->softplus;
+    const std::int64_t soft = table[entry] + (((table[entry + 1] - table[entry]) * part) >> 16);
+    return (tables_->s[at] * soft) >> 16;
+}
+
 // -pi_h R: shapes that alone can hold some class are dear.
 struct ScarcityTerm {
     std::vector<std::int64_t> price;  // by shape, kUnit per milli
@@ -89,17 +115,32 @@ class HostTerm {
     HostTerm() = default;
     HostTerm(const std::vector<Host>& hosts, std::size_t shapes);
 
-    std::int64_t value(const Leftovers& left) const;
+    // Which of the hosts' cores and memory a node has left: found once, whatever its devices.
+    std::size_t level(std::int64_t cpu_milli, std::int64_t memory_mib) const {
+        return cpu_.count(cpu_milli) * (memory_.size() + 1) + memory_.count(memory_mib);
+    }
+    std::int64_t value(ShapeIndex shape, int empties, std::size_t level) const {
+        const std::size_t size = size_of_[static_cast<std::size_t>(empties)];
+        return size == 0
+                   ? 0
+                   : table_[(group_[shape.slot()] * sizes_.size() + size - 1) * levels() + level];
+    }
+    std::int64_t value(const Leftovers& left) const {
+        return value(left.shape, left.empties, level(left.cpu_milli, left.memory_mib));
+    }
     int fewest_gpus() const { return sizes_.empty() ? kMaxGpusPerNode + 1 : sizes_.front(); }
 
   private:
     void add_group(const std::vector<Host>& hosts, const std::vector<bool>& allowed);
+    std::size_t levels() const { return (cpu_.size() + 1) * (memory_.size() + 1); }
 
-    std::vector<int> sizes_;            // distinct device counts, ascending
-    std::vector<std::int64_t> cpu_;     // distinct thresholds, ascending
-    std::vector<std::int64_t> memory_;  // distinct thresholds, ascending
+    std::vector<int> sizes_;  // distinct device counts, ascending
+    // By empty devices: how many of the sizes they suffice for.
+    std::array<std::uint8_t, kMaxGpusPerNode + 1> size_of_{};
+    StepCounter cpu_;
+    StepCounter memory_;
     std::vector<std::uint32_t> group_;  // by shape: shapes that allow the same hosts are one group
-    std::vector<std::int64_t> table_;   // [group][size level][cpu level][memory level]
+    std::vector<std::int64_t> table_;   // [group][size - 1][cpu level][memory level]
 };
 
 // -D, D = w n_h 0.6^b on nodes of four or more devices: keeps nearly empty nodes emptying while
@@ -130,19 +171,21 @@ class AdmissionTerm {
     AdmissionTerm() = default;
     AdmissionTerm(std::vector<Step> steps, double weight);
     bool active() const { return !cost_.empty(); }
+    // Of so much left, per idle milli.
+    std::int64_t rate(std::int64_t left) const {
+        return cost_.empty() ? 0 : cost_[amounts_.count(left)];
+    }
+    static std::int64_t at_rate(std::int32_t idle, std::int64_t rate) {
+        return rate * idle / kFine;
+    }
     std::int64_t value(std::int32_t idle, std::int64_t left) const {
-        if (cost_.empty()) {
-            return 0;
-        }
-        const auto level = static_cast<std::size_t>(
-            std::upper_bound(amounts_.begin(), amounts_.end(), left) - amounts_.begin());
-        return cost_[level] * idle / kFine;
+        return at_rate(idle, rate(left));
     }
 
   private:
     static constexpr std::int64_t kFine = 1024;
-    std::vector<std::int64_t> amounts_;  // ascending
-    std::vector<std::int64_t> cost_;     // per idle milli, in kUnit x kFine, by level
+    StepCounter amounts_;
+    std::vector<std::int64_t> cost_;  // per idle milli, in kUnit x kFine, by level
 };
 
 // w (1 - C / most)^2: on clusters far too short of cores (or memory), what is free of them is kept
@@ -186,11 +229,36 @@ struct Potential {
     }
     // All but the devices' own costs.
     std::int64_t node_value(const Leftovers& left, int gpus) const {
-        return stranding.value(left.idle, left.cpu_milli) + scarcity.value(left.shape, left.idle) -
-               host.value(left) + drain.value(gpus, left.gpu_pods) +
-               core_admission.value(left.idle, left.cpu_milli) +
-               memory_admission.value(left.idle, left.memory_mib) +
-               even_cores.value(left.cpu_milli) + even_memory.value(left.memory_mib);
+        return device_terms(left, gpus) +
+               room_terms(left, room(left.cpu_milli, left.memory_mib, left.empties));
+    }
+
+    // What cores and memory left mean to the terms, whatever happens to the devices: found once
+    // where several devices, or classes of equal cores, are tried.
+    struct Room {
+        std::size_t host_level = 0;
+        std::int64_t core_rate = 0;
+        std::int64_t memory_rate = 0;
+        std::int64_t even = 0;
+
+        friend bool operator==(const Room&, const Room&) = default;
+    };
+    Room room(std::int64_t cpu_milli, std::int64_t memory_mib, int empties) const {
+        // With few empty devices a node hosts nothing, whatever its cores.
+        return {.host_level = empties < host.fewest_gpus() ? 0 : host.level(cpu_milli, memory_mib),
+                .core_rate = core_admission.rate(cpu_milli),
+                .memory_rate = memory_admission.rate(memory_mib),
+                .even = even_cores.value(cpu_milli) + even_memory.value(memory_mib)};
+    }
+    // Terms that only the devices decide, and those in which cores and memory have a part.
+    std::int64_t device_terms(const Leftovers& left, int gpus) const {
+        return scarcity.value(left.shape, left.idle) + drain.value(gpus, left.gpu_pods);
+    }
+    std::int64_t room_terms(const Leftovers& left, const Room& room) const {
+        return stranding.value(left.idle, left.cpu_milli) -
+               host.value(left.shape, left.empties, room.host_level) +
+               AdmissionTerm::at_rate(left.idle, room.core_rate) +
+               AdmissionTerm::at_rate(left.idle, room.memory_rate) + room.even;
     }
 };
 

@@ -1,9 +1,11 @@
 #include "policy/tessera/tessera_scorer.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "policy/assignment.h"
+#include "policy/device_views.h"
 
 namespace tessera {
 namespace {
@@ -43,135 +45,133 @@ Leftovers leftovers(const NodeState& node) {
 
 }  // namespace
 
-// One node, many classes: what they share is computed once.
+// One node, many classes. Classes come sorted by what they ask of GPUs, then by cores (index.h):
+// the devices' part is found once per ask, and classes that differ in little share their answer.
 class TesseraScorer::Evaluation {
   public:
     Evaluation(const TesseraScorer& scorer, const NodeState& node)
         : scorer_(scorer),
           potential_(*scorer.potential_),
           node_(node),
-          before_(potential_.node_value(leftovers(node), node.gpu_count)) {
-        // Devices of equal state serve alike; one of each is enough.
-        for (std::size_t gpu = 0; gpu < node.gpu_count; ++gpu) {
-            const GpuState& device = node.gpus[gpu];
-            one_kind_ = one_kind_ && device.kind == node.gpus[0].kind;
-            if (device.free_slots > 0 && !seen(device)) {
-                distinct_[count_++] = &device;
-            }
-        }
-    }
+          views_(node, scorer.catalog_),
+          before_(potential_.node_value(leftovers(node), node.gpu_count)) {}
 
-    std::int64_t gain(ClassIndex index) const {
+    std::int64_t gain(ClassIndex index) {
         const ClassBrief& brief = scorer_.catalog_.classes->brief(index);
-        Leftovers after = leftovers(node_);
-        after.cpu_milli -= brief.cpu_milli;
-        after.memory_mib -= brief.memory_mib;
-        if (brief.admin_access) {
-            return before_ - potential_.node_value(after, node_.gpu_count);
+        const std::int64_t cores = node_.free_cpu_milli - brief.cpu_milli;
+        const Potential::Room room =
+            potential_.room(cores, node_.free_memory_mib - brief.memory_mib, node_.empty_gpus);
+        if (!views_.alike(brief.ask, ask_)) {
+            ask_ = brief.ask;
+            find_moves(index, brief);
+        } else if (cores == cores_ && room == room_) {
+            return gain_;
         }
-        switch (brief.footprint) {
-            case Footprint::no_gpu:
-                return before_ - potential_.node_value(after, node_.gpu_count);
-            case Footprint::whole:
-                if (brief.tolerates_no_new) {
-                    break;  // which devices count depends on which are taken
-                }
-                after.idle -= brief.gpus * kWholeGpu.value();
-                after.empties -= brief.gpus;
-                ++after.gpu_pods;
-                return before_ - potential_.node_value(after, node_.gpu_count);
-            case Footprint::share:
-                ++after.gpu_pods;
-                return share_gain(index, brief, after);
-            case Footprint::spread:
-            case Footprint::compound:
-                break;
-        }
-        return scorer_.coupled_gain(node_, index);
+        cores_ = cores;
+        room_ = room;
+        gain_ = moves_ == 0 ? scorer_.coupled_gain(node_, index) : best_gain();
+        return gain_;
     }
 
-    // Gain of a share on one device; `after` has cores, memory and pods taken already.
-    std::int64_t device_gain(const GpuState& device, const ClassBrief& brief,
-                             Leftovers after) const {
-        const int value = value_after(device, brief);
-        if (healthy(device)) {
-            after.idle -= device.value - value;
-            after.empties -= device.empty() ? 1 : 0;
-        }
-        const std::int32_t* cost = potential_.gap_costs(device.kind);
-        return cost[device.value] - cost[value] + before_ -
-               potential_.node_value(after, node_.gpu_count);
+    // Gain of a share on one device.
+    std::int64_t device_gain(const GpuState& device, const ClassBrief& brief) const {
+        const DeviceKind& kind = scorer_.catalog_.kinds[device.kind.slot()];
+        const DeviceView view{&device, &kind, kind.memory.value(), kind.health == Health::ok};
+        const std::int64_t cores = node_.free_cpu_milli - brief.cpu_milli;
+        return gain_of(
+            move_to(view, brief), cores,
+            potential_.room(cores, node_.free_memory_mib - brief.memory_mib, node_.empty_gpus));
     }
 
   private:
-    int value_after(const GpuState& device, const ClassBrief& brief) const {
-        return value_with_part(device, brief,
-                               scorer_.catalog_.kinds[device.kind.slot()].memory.value());
+    // What a placement leaves of the devices, whatever cores and memory the class takes.
+    struct Move {
+        std::int64_t gain;  // by all terms that only the devices decide
+        std::int32_t idle;
+        std::int32_t empties;
+    };
+
+    // None when the devices that the class takes depend on each other.
+    void find_moves(ClassIndex index, const ClassBrief& brief) {
+        moves_ = 0;
+        if (brief.admin_access || brief.footprint == Footprint::no_gpu) {
+            move_[moves_++] = move_of({});
+        } else if (brief.footprint == Footprint::whole && !brief.tolerates_no_new) {
+            move_[moves_++] = move_of(
+                {.idle = brief.gpus * kWholeGpu.value(), .empties = brief.gpus, .gpu_pods = 1});
+        } else if (brief.footprint == Footprint::share) {
+            views_.each_usable(index,
+                               [&](const DeviceView& view) { add_move(move_to(view, brief)); });
+        }
     }
 
-    // The best device. All devices in use that give up equally much differ by their gap's cost
-    // alone, so the node-level terms are computed once for them and once for an empty device.
-    std::int64_t share_gain(ClassIndex index, const ClassBrief& brief,
-                            const Leftovers& after) const {
-        std::int64_t best = INT64_MIN;
-        std::int32_t known_idle = -1;  // never negative
-        std::int64_t known_node = 0;
-        for (std::size_t i = 0; i < count_; ++i) {
-            const GpuState& device = *distinct_[i];
-            if (!usable(device, index, brief)) {
-                continue;
+    struct Taken {
+        std::int64_t gap = 0;   // gained by the devices' own costs
+        std::int32_t idle = 0;  // of the node's idle GPU
+        std::int32_t empties = 0;
+        std::int32_t gpu_pods = 0;
+    };
+    Move move_of(const Taken& taken) const {
+        const Leftovers after{.idle = node_.idle_value - taken.idle,
+                              .gpu_pods = node_.gpu_pods + taken.gpu_pods,
+                              .shape = node_.shape};
+        return {.gain = taken.gap + before_ - potential_.device_terms(after, node_.gpu_count),
+                .idle = after.idle,
+                .empties = node_.empty_gpus - taken.empties};
+    }
+    Move move_to(const DeviceView& view, const ClassBrief& brief) const {
+        const int value = view.value_with(brief);
+        const std::int32_t* cost = potential_.gap_costs(view.device->kind);
+        return move_of({.gap = cost[view.device->value] - cost[value],
+                        .idle = view.counts ? view.device->value - value : 0,
+                        .empties = view.counts && view.empty() ? 1 : 0,
+                        .gpu_pods = 1});
+    }
+
+    // Of devices that differ by their gap's cost alone the best is enough.
+    void add_move(const Move& move) {
+        for (std::size_t i = 0; i < moves_; ++i) {
+            if (move_[i].idle == move.idle && move_[i].empties == move.empties) {
+                move_[i].gain = std::max(move_[i].gain, move.gain);
+                return;
             }
-            if (device.empty() || !healthy(device)) {
-                best = std::max(best, device_gain(device, brief, after));
-                continue;
-            }
-            const int value = value_after(device, brief);
-            const std::int32_t idle = after.idle - (device.value - value);
-            if (idle != known_idle) {
-                Leftovers left = after;
-                left.idle = idle;
-                known_idle = idle;
-                known_node = before_ - potential_.node_value(left, node_.gpu_count);
-            }
-            const std::int32_t* cost = potential_.gap_costs(device.kind);
-            best = std::max(best, cost[device.value] - cost[value] + known_node);
+        }
+        move_[moves_++] = move;
+    }
+
+    std::int64_t gain_of(const Move& move, std::int64_t cores, const Potential::Room& room) const {
+        return move.gain - potential_.room_terms({.cpu_milli = cores,
+                                                  .idle = move.idle,
+                                                  .empties = move.empties,
+                                                  .shape = node_.shape},
+                                                 room);
+    }
+
+    std::int64_t best_gain() const {
+        std::int64_t best = gain_of(move_[0], cores_, room_);
+        for (std::size_t i = 1; i < moves_; ++i) {
+            best = std::max(best, gain_of(move_[i], cores_, room_));
         }
         return best;
-    }
-
-    // A node's idle GPU and empty devices are counted over healthy ones.
-    bool healthy(const GpuState& device) const {
-        return scorer_.catalog_.kinds[device.kind.slot()].health == Health::ok;
-    }
-
-    // On a node of one kind the class may use any device: it would not fit there otherwise.
-    bool usable(const GpuState& device, ClassIndex index, const ClassBrief& brief) const {
-        const DeviceKind& kind = scorer_.catalog_.kinds[device.kind.slot()];
-        return room_for_part(device, brief, kind.memory.value()) &&
-               (one_kind_ || may_use((*scorer_.catalog_.classes)[index], kind));
-    }
-
-    bool seen(const GpuState& device) const {
-        return std::any_of(distinct_, distinct_ + count_, [&](const GpuState* other) {
-            return other->idle_milli == device.idle_milli && other->kind == device.kind &&
-                   other->free_memory_mib == device.free_memory_mib &&
-                   other->empty() == device.empty() &&
-                   (other->free_slots == 1) == (device.free_slots == 1);
-        });
     }
 
     const TesseraScorer& scorer_;
     const Potential& potential_;
     const NodeState& node_;
+    DeviceViews views_;
     std::int64_t before_;  // node-level terms as the node is
-    bool one_kind_ = true;
-    std::size_t count_ = 0;
-    const GpuState* distinct_[kMaxGpusPerNode] = {};
+    // Of the class scored last.
+    AskIndex ask_;
+    std::int64_t cores_ = 0;  // left by it
+    Potential::Room room_;
+    std::int64_t gain_ = 0;
+    std::size_t moves_ = 0;
+    std::array<Move, kMaxGpusPerNode> move_;
 };
 
 void TesseraScorer::score(const NodeState& node, std::span<const ClassIndex> classes,
                           std::span<Key> keys) const {
-    const Evaluation evaluation(*this, node);
+    Evaluation evaluation(*this, node);
     const Key idle = idle_bits(node);
     for (std::size_t i = 0; i < classes.size(); ++i) {
         keys[i] = make_key(evaluation.gain(classes[i]), idle);
@@ -195,10 +195,6 @@ void TesseraScorer::choose(const NodeState& node, ClassIndex demand_class, const
     // The best score in steps of the quantum, lowest index on ties.
     const Evaluation evaluation(*this, node);
     const ClassBrief& brief = catalog_.classes->brief(demand_class);
-    Leftovers after = leftovers(node);
-    after.cpu_milli -= brief.cpu_milli;
-    after.memory_mib -= brief.memory_mib;
-    ++after.gpu_pods;
     const DeviceMask mask = fitting_devices(node, wanted, catalog_);
     devices.clear();
     std::int64_t best = 0;
@@ -207,7 +203,7 @@ void TesseraScorer::choose(const NodeState& node, ClassIndex demand_class, const
             continue;
         }
         const std::int64_t gain =
-            floored(evaluation.device_gain(node.gpus[static_cast<std::size_t>(gpu)], brief, after));
+            floored(evaluation.device_gain(node.gpus[static_cast<std::size_t>(gpu)], brief));
         if (devices.empty() || gain > best) {
             devices.assign(1, GpuIndex(static_cast<std::uint8_t>(gpu)));
             best = gain;

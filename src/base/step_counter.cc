@@ -1,0 +1,36 @@
+#include "base/step_counter.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace tessera {
+
+StepCounter::StepCounter(std::vector<std::int64_t> thresholds)
+    : thresholds_(std::move(thresholds)) {
+    std::sort(thresholds_.begin(), thresholds_.end());
+    thresholds_.erase(std::unique(thresholds_.begin(), thresholds_.end()), thresholds_.end());
+    TESSERA_ASSERT(thresholds_.size() <= std::numeric_limits<std::uint16_t>::max(),
+                   "thresholds are of some hundred classes");
+    if (thresholds_.empty()) {
+        return;
+    }
+    first_ = static_cast<std::uint64_t>(thresholds_.front());
+    const std::uint64_t extent = static_cast<std::uint64_t>(thresholds_.back()) - first_;
+    shift_ = std::max(
+        0, static_cast<int>(std::bit_width(extent)) - static_cast<int>(std::bit_width(kCells - 1)));
+    std::size_t below = 0;
+    for (std::size_t cell = 0; cell <= kCells; ++cell) {
+        while (below < thresholds_.size() &&
+               (static_cast<std::uint64_t>(thresholds_[below]) - first_) >> shift_ < cell) {
+            ++below;
+        }
+        first_in_[cell] = static_cast<std::uint16_t>(below);
+    }
+    first_in_[kCells] = static_cast<std::uint16_t>(thresholds_.size());
+}
+
+}  // namespace tessera
