@@ -21,7 +21,7 @@ namespace tessera {
 class MaxForest {
   public:
     static constexpr std::size_t kBlock = 16;   // nodes per block
-    static constexpr std::size_t kFanOut = 32;  // entries per entry of the level above
+    static constexpr std::size_t kFanOut = 16;  // entries per entry of the level above
 
     void resize(std::size_t nodes, std::size_t columns);
 
