@@ -155,8 +155,13 @@ class FgdScorer::Evaluation {
 
     int score(ClassIndex demand_class) {
         const ClassBrief& brief = scorer_.catalog_.classes->brief(demand_class);
+        const bool alike = views_.alike(brief.ask, ask_);
+        if (alike && brief.cpu_milli == cpu_milli_) {
+            return score_;
+        }
+        cpu_milli_ = brief.cpu_milli;
         const std::size_t bucket = tables_.bucket(node_.free_cpu_milli - brief.cpu_milli);
-        if (!views_.alike(brief.ask, ask_)) {
+        if (!alike) {
             ask_ = brief.ask;
             find_moves(demand_class, brief);
         } else if (bucket == bucket_) {
@@ -285,6 +290,7 @@ class FgdScorer::Evaluation {
     AskIndex ask_;
     Asked asked_ = Asked::nothing;
     int gpus_ = 0;
+    std::int64_t cpu_milli_ = 0;
     std::size_t bucket_ = 0;
     int score_ = 0;
     std::size_t moves_ = 0;

@@ -194,6 +194,7 @@ class EvenTerm {
   public:
     EvenTerm() = default;
     EvenTerm(std::int64_t most, double weight);
+    bool active() const { return weight_ != 0; }
     std::int64_t value(std::int64_t left) const {
         if (weight_ == 0) {
             return 0;
@@ -233,6 +234,10 @@ struct Potential {
                room_terms(left, room(left.cpu_milli, left.memory_mib, left.empties));
     }
 
+    // Whether node memory has a part in any term, on a node with so many empty devices.
+    bool memory_matters(int empties) const {
+        return empties >= host.fewest_gpus() || memory_admission.active() || even_memory.active();
+    }
     // What cores and memory left mean to the terms, whatever happens to the devices: found once
     // where several devices, or classes of equal cores, are tried.
     struct Room {
@@ -240,8 +245,6 @@ struct Potential {
         std::int64_t core_rate = 0;
         std::int64_t memory_rate = 0;
         std::int64_t even = 0;
-
-        friend bool operator==(const Room&, const Room&) = default;
     };
     Room room(std::int64_t cpu_milli, std::int64_t memory_mib, int empties) const {
         // With few empty devices a node hosts nothing, whatever its cores.

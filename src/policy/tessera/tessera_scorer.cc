@@ -54,21 +54,23 @@ class TesseraScorer::Evaluation {
           potential_(*scorer.potential_),
           node_(node),
           views_(node, scorer.catalog_),
+          memory_matters_(potential_.memory_matters(node.empty_gpus)),
           before_(potential_.node_value(leftovers(node), node.gpu_count)) {}
 
     std::int64_t gain(ClassIndex index) {
         const ClassBrief& brief = scorer_.catalog_.classes->brief(index);
         const std::int64_t cores = node_.free_cpu_milli - brief.cpu_milli;
-        const Potential::Room room =
-            potential_.room(cores, node_.free_memory_mib - brief.memory_mib, node_.empty_gpus);
-        if (!views_.alike(brief.ask, ask_)) {
-            ask_ = brief.ask;
-            find_moves(index, brief);
-        } else if (cores == cores_ && room == room_) {
+        const std::int64_t memory = memory_matters_ ? node_.free_memory_mib - brief.memory_mib : 0;
+        const bool alike = views_.alike(brief.ask, ask_);
+        if (alike && cores == cores_ && memory == memory_) {
             return gain_;
         }
+        if (!alike) {
+            ask_ = brief.ask;
+            find_moves(index, brief);
+        }
         cores_ = cores;
-        room_ = room;
+        memory_ = memory;
         gain_ = moves_ == 0 ? scorer_.coupled_gain(node_, index) : best_gain();
         return gain_;
     }
@@ -148,9 +150,10 @@ class TesseraScorer::Evaluation {
     }
 
     std::int64_t best_gain() const {
-        std::int64_t best = gain_of(move_[0], cores_, room_);
+        const Potential::Room room = potential_.room(cores_, memory_, node_.empty_gpus);
+        std::int64_t best = gain_of(move_[0], cores_, room);
         for (std::size_t i = 1; i < moves_; ++i) {
-            best = std::max(best, gain_of(move_[i], cores_, room_));
+            best = std::max(best, gain_of(move_[i], cores_, room));
         }
         return best;
     }
@@ -159,11 +162,12 @@ class TesseraScorer::Evaluation {
     const Potential& potential_;
     const NodeState& node_;
     DeviceViews views_;
+    bool memory_matters_;
     std::int64_t before_;  // node-level terms as the node is
     // Of the class scored last.
     AskIndex ask_;
-    std::int64_t cores_ = 0;  // left by it
-    Potential::Room room_;
+    std::int64_t cores_ = 0;   // left by it
+    std::int64_t memory_ = 0;  // the same; 0 where it does not matter
     std::int64_t gain_ = 0;
     std::size_t moves_ = 0;
     std::array<Move, kMaxGpusPerNode> move_;
