@@ -60,6 +60,9 @@ class Engine final : private NodeObserver {
         return ledger_.set_health(node, gpu, health);
     }
 
+    // Another policy, while pods run: see Placer::set_policy().
+    void set_policy(std::unique_ptr<Policy> policy) { placer_->set_policy(std::move(policy)); }
+
     std::optional<Placement> placement(PodIndex pod) const;
     // On how many nodes the class fits now.
     std::int64_t fitting_nodes(ClassIndex demand_class) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,49 @@ TEST(Engine, PlacesAndTakesBack) {
     EXPECT_FALSE(engine.placement(PodIndex(0)).has_value());
     EXPECT_EQ(engine.fitting_nodes(two), 2);
     EXPECT_TRUE(engine.placer().consistent());
+}
+
+// Remembers what it was told.
+class Listener final : public Policy {
+  public:
+    explicit Listener(std::vector<int>& told) : told_(told), scores_(policy("binpack")) {}
+    std::string_view name() const override { return "listener"; }
+    std::shared_ptr<const Scorer> scorer(const Catalog& catalog) override {
+        return scores_->scorer(catalog);
+    }
+    void arrived(ClassIndex demand_class) override {
+        told_.resize(std::max(told_.size(), demand_class.slot() + 1));
+        ++told_[demand_class.slot()];
+    }
+
+  private:
+    std::vector<int>& told_;
+    std::unique_ptr<Policy> scores_;
+};
+
+TEST(Engine, APolicyMayChangeWhilePodsRun) {
+    Engine engine({node_spec(4, 64'000), node_spec(4, 64'000)}, policy("binpack"));
+    const ClassIndex half = engine.intern(demand_of(1'000, {gpu_request(1, 500)}));
+    ASSERT_TRUE(engine.arrive(PodIndex(0), half) && engine.arrive(PodIndex(1), half));
+    EXPECT_EQ(engine.placement(PodIndex(1))->node, NodeIndex(0));
+    engine.set_policy(policy("spread"));
+    ASSERT_TRUE(engine.arrive(PodIndex(2), half));
+    EXPECT_EQ(engine.placement(PodIndex(2))->node, NodeIndex(1));
+    EXPECT_TRUE(engine.placer().consistent());
+}
+
+TEST(Engine, ANewPolicyKnowsTheMixSoFar) {
+    Engine engine({node_spec(4, 64'000)}, policy("binpack"));
+    const ClassIndex common = engine.intern(demand_of(1'000, {gpu_request(1, 500)}));
+    const ClassIndex rare = engine.intern(demand_of(2'000, {gpu_request(1, 500)}));
+    for (int i = 0; i < 30'000; ++i) {
+        engine.observe(i % 100 == 0 ? rare : common);
+    }
+    std::vector<int> told;
+    engine.set_policy(std::make_unique<Listener>(told));
+    ASSERT_EQ(told.size(), 2U);
+    EXPECT_NEAR(told[common.slot()], 99 * told[rare.slot()], told[common.slot()] / 50);
+    EXPECT_LE(told[common.slot()] + told[rare.slot()], 6'400 + 2);
 }
 
 TEST(Engine, ANodeThatComesLaterIsUsed) {

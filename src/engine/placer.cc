@@ -11,6 +11,9 @@ namespace {
 constexpr std::size_t kMoreColumns = 64;  // at the start, and each time that they are all in use
 constexpr std::size_t kMostColumns = 16'384;  // what the index counts in
 
+// A new policy is told of about so many arrivals: enough to know the mix, and no long wait.
+constexpr std::uint64_t kMostRetold = 6400;
+
 // Amounts in a driver's own units are no part of a node's packed state: such classes are rare, and
 // served by a scan that asks the cluster itself.
 bool wants_spare(const DemandClass& demand_class) {
@@ -95,13 +98,34 @@ ClassIndex Placer::intern(const DemandClass& demand_class) {
 void Placer::arrived(ClassIndex demand_class) {
     Sightings& sightings = sightings_[demand_class.slot()];
     sightings.before = std::exchange(sightings.last, ++seen_);
+    ++sightings.count;
     policy_->arrived(demand_class);
     if (next_ != nullptr) {
         build_slice();
     } else {
-        adopt(options_.full_scan ? policy_->update(catalog(), ScanCensus(cluster_, classes_))
-                                 : policy_->update(catalog(), *index_));
+        adopt(ask_policy());
     }
+}
+
+PolicyUpdate Placer::ask_policy() {
+    return options_.full_scan ? policy_->update(catalog(), ScanCensus(cluster_, classes_))
+                              : policy_->update(catalog(), *index_);
+}
+
+void Placer::set_policy(std::unique_ptr<Policy> policy) {
+    policy_ = std::move(policy);
+    const std::uint64_t scale = 1 + seen_ / kMostRetold;
+    for (std::uint32_t c = 0; c < sightings_.size(); ++c) {
+        const std::uint64_t times = (sightings_[c].count + scale - 1) / scale;
+        for (std::uint64_t i = 0; i < times; ++i) {
+            policy_->arrived(ClassIndex(c));
+        }
+    }
+    PolicyUpdate update = ask_policy();
+    if (update.scorer == nullptr) {
+        update.scorer = policy_->scorer(catalog());
+    }
+    adopt({std::move(update.scorer), {}});
 }
 
 void Placer::departed(ClassIndex demand_class) { policy_->departed(demand_class); }

@@ -41,6 +41,10 @@ class Placer {
     ClassIndex intern(const DemandClass& demand_class);
     const ClassTable& classes() const { return classes_; }
     const Policy& policy() const { return *policy_; }
+    // Another policy from now on, which starts with the mix of classes seen so far. Until its index
+    // is built (at once, or in slices: Options) the old scores decide. What is still to be placed
+    // must be interned again: policies may turn a demand into different classes.
+    void set_policy(std::unique_ptr<Policy> policy);
     const Cluster& cluster() const { return cluster_; }
     const Options& options() const { return options_; }
     // Changes of the cluster, and of the scores in force, so far: they name a decision's inputs.
@@ -88,6 +92,7 @@ class Placer {
     struct Sightings {  // arrival counts, 0 = never
         std::uint64_t last = 0;
         std::uint64_t before = 0;
+        std::uint64_t count = 0;
     };
     struct Extent {
         std::size_t nodes = 0;
@@ -109,6 +114,7 @@ class Placer {
     Extent extent() const {
         return {cluster_.size(), cluster_.kind_count(), cluster_.shape_count()};
     }
+    PolicyUpdate ask_policy();
     void adopt(PolicyUpdate update);
     void build_slice();
     void rebuild_now(std::shared_ptr<const Scorer> scorer);

@@ -28,6 +28,7 @@ struct Case {
     int steps = 150;
     bool nodes_change = true;
     bool whole_nodes = false;  // nodes of eight devices, and pods for most or all of one
+    bool policy_changes = false;
 };
 
 class LockStep {
@@ -36,23 +37,19 @@ class LockStep {
         for (std::uint64_t n = 1 + rng_.below(40); n > 0; --n) {
             nodes_.push_back(any_node());
         }
-        std::vector<Demand> demands;
         std::vector<ClassCount> mix;
         for (std::size_t i = 0; i < tried.demands; ++i) {
-            demands.push_back(tried.whole_nodes && i % 3 == 0 ? whole_node_demand()
-                                                              : testing::random_demand(rng_));
+            demands_.push_back(tried.whole_nodes && i % 3 == 0 ? whole_node_demand()
+                                                               : testing::random_demand(rng_));
             mix.push_back(
-                {demand_class(demands.back()), 1 + static_cast<std::int64_t>(rng_.below(20))});
+                {demand_class(demands_.back()), 1 + static_cast<std::int64_t>(rng_.below(20))});
         }
         Placer::Options options = tried.options;
         options.seed = seed;
         indexed_.emplace(nodes_, policy(mix), options);
         options.full_scan = true;
         scanned_.emplace(nodes_, policy(mix), options);
-        for (const Demand& demand : demands) {
-            classes_.push_back(indexed_->intern(demand));
-            EXPECT_EQ(classes_.back(), scanned_->intern(demand));
-        }
+        intern();
     }
 
     void run() {
@@ -78,6 +75,23 @@ class LockStep {
         return std::move(*made);
     }
 
+    void intern() {
+        classes_.clear();
+        for (const Demand& demand : demands_) {
+            classes_.push_back(indexed_->intern(demand));
+            EXPECT_EQ(classes_.back(), scanned_->intern(demand));
+        }
+    }
+
+    void change_policy() {
+        const char* name = testing::any_of<const char*>(
+            rng_, {"tessera", "fgd", "binpack", "random", "exclusive", "kubeshare"});
+        indexed_->set_policy(*make_policy(name, {}));
+        scanned_->set_policy(*make_policy(name, {}));
+        EXPECT_EQ(indexed_->placer().policy().name(), name);
+        intern();
+    }
+
     NodeSpec any_node() {
         NodeSpec node = testing::random_node(rng_);
         while (case_.whole_nodes && node.gpus.size() != 8) {
@@ -99,6 +113,9 @@ class LockStep {
     }
 
     void one_step() {
+        if (case_.policy_changes && one_in(rng_, 30)) {
+            change_policy();
+        }
         const std::uint64_t lot = rng_.below(100);
         if (lot < 60 || (lot < 90 && live_.empty())) {
             arrive();
@@ -167,6 +184,7 @@ class LockStep {
     std::vector<NodeSpec> nodes_;
     std::optional<Engine> indexed_;
     std::optional<Engine> scanned_;
+    std::vector<Demand> demands_;
     std::vector<ClassIndex> classes_;
     std::vector<PodIndex> live_;
     std::uint32_t next_pod_ = 0;
@@ -223,6 +241,15 @@ TEST(PlacerProperty, LearningInSlices) {
         const Tally tally = run_clusters(tried, 4);
         EXPECT_GT(tally.counters.rebuilds, 4U);
         EXPECT_GT(tally.counters.slices, 50U);
+    }
+}
+
+TEST(PlacerProperty, PoliciesChangeWhilePodsRun) {
+    for (const std::size_t at_once : {0, 2048}) {
+        Case tried{.policy = "tessera", .steps = 400, .policy_changes = true};
+        tried.options.rebuild_at_once_nodes = at_once;
+        tried.options.slice_nodes = 1;
+        EXPECT_GT(run_clusters(tried, 6).placed, 50U);
     }
 }
 
