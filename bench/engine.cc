@@ -447,7 +447,12 @@ int run(int argc, char** argv) {
     if (settings.json) {
         print_json(results);
     }
-    return 0;
+    const bool agree = std::all_of(results.begin(), results.end(),
+                                   [](const Result& r) { return r.scan_differences == 0; });
+    if (!agree) {
+        fmt::print(stderr, "bench engine: the index and the scan disagree\n");
+    }
+    return agree ? 0 : 1;
 }
 
 }  // namespace

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <utility>
-
-#include "base/assert.h"
 
 namespace tessera {
 
@@ -13,8 +10,6 @@ StepCounter::StepCounter(std::vector<std::int64_t> thresholds)
     : thresholds_(std::move(thresholds)) {
     std::sort(thresholds_.begin(), thresholds_.end());
     thresholds_.erase(std::unique(thresholds_.begin(), thresholds_.end()), thresholds_.end());
-    TESSERA_ASSERT(thresholds_.size() <= std::numeric_limits<std::uint16_t>::max(),
-                   "thresholds are of some hundred classes");
     if (thresholds_.empty()) {
         return;
     }
@@ -28,9 +23,8 @@ StepCounter::StepCounter(std::vector<std::int64_t> thresholds)
                (static_cast<std::uint64_t>(thresholds_[below]) - first_) >> shift_ < cell) {
             ++below;
         }
-        first_in_[cell] = static_cast<std::uint16_t>(below);
+        first_in_[cell] = static_cast<std::uint32_t>(below);
     }
-    first_in_[kCells] = static_cast<std::uint16_t>(thresholds_.size());
 }
 
 }  // namespace tessera

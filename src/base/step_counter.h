@@ -46,7 +46,7 @@ class StepCounter {
     std::uint64_t first_ = 0;  // the smallest threshold; unsigned, for differences wrap then
     int shift_ = 0;
     // Thresholds below each cell; the last entry holds them all.
-    std::array<std::uint16_t, kCells + 1> first_in_{};
+    std::array<std::uint32_t, kCells + 1> first_in_{};
 };
 
 }  // namespace tessera

@@ -10,6 +10,8 @@
 namespace tessera {
 namespace {
 
+constexpr std::size_t kWordBits = Feasibility::kWordBits;
+
 // Scorers share work between neighbours: classes that ask the same of GPUs lie together, those of
 // equal cores side by side, free columns last. Columns given later break the order, which costs
 // time until the next reset and nothing else.
@@ -68,14 +70,14 @@ void Index::set_column(ClassIndex demand_class, ClassIndex instead_of, std::size
     counts_[column] = 0;
     feasibility_.rebuild(catalog(), columns_);
     const std::size_t words = feasibility_.words();
-    const std::uint64_t bit = std::uint64_t{1} << (column % 64);
+    const std::uint64_t bit = std::uint64_t{1} << (column % kWordBits);
     const ClassIndex only[] = {demand_class};
     for (std::uint32_t n = 0; n < nodes; ++n) {
         const NodeState& state = cluster_.node(NodeIndex(n));
         feasibility_.evaluate(state, fit_.data());
-        std::uint64_t& kept = sets_[n * words + column / 64];
+        std::uint64_t& kept = sets_[n * words + column / kWordBits];
         kept &= ~bit;
-        if ((fit_[column / 64] & bit) != 0) {
+        if ((fit_[column / kWordBits] & bit) != 0) {
             kept |= bit;
             ++counts_[column];
             scorer_->score(state, only, std::span(keys_).first(1));
@@ -96,36 +98,35 @@ void Index::refresh(NodeIndex node) {
     for (std::size_t w = 0; w < fit_.size(); ++w) {
         for (std::uint64_t bits = fit_[w] | kept[w]; bits != 0; bits &= bits - 1) {
             const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
-            forest_.prefetch(w * 64 + bit);
+            forest_.prefetch(w * kWordBits + bit);
             if ((fit_[w] >> bit & 1) != 0) {
-                batch_.push_back(columns_[w * 64 + bit]);
-                batch_columns_.push_back(w * 64 + bit);
+                batch_.push_back(columns_[w * kWordBits + bit]);
+                batch_columns_.push_back(w * kWordBits + bit);
             }
         }
     }
     scorer_->score(state, batch_, std::span(keys_).first(batch_.size()));
-    write_changes(node.slot(), fit_.data());
+    record_fits(node.slot());
     for (std::size_t i = 0; i < batch_.size(); ++i) {
         TESSERA_DEBUG_ASSERT(keys_[i] != 0, "a node that fits has a key");
         forest_.write(batch_columns_[i], keys_[i]);
     }
 }
 
-// Records the new set; what no longer fits loses its key.
-void Index::write_changes(std::size_t node, const std::uint64_t* fit) {
-    const std::size_t words = feasibility_.words();
-    for (std::size_t w = 0; w < words; ++w) {
-        std::uint64_t& kept = sets_[node * words + w];
-        for (std::uint64_t changed = kept ^ fit[w]; changed != 0; changed &= changed - 1) {
+// The new set replaces the old one; what no longer fits loses its key.
+void Index::record_fits(std::size_t node) {
+    for (std::size_t w = 0; w < fit_.size(); ++w) {
+        std::uint64_t& kept = sets_[node * fit_.size() + w];
+        for (std::uint64_t changed = kept ^ fit_[w]; changed != 0; changed &= changed - 1) {
             const auto bit = static_cast<std::size_t>(std::countr_zero(changed));
-            if ((fit[w] >> bit & 1) != 0) {
-                ++counts_[w * 64 + bit];
+            if ((fit_[w] >> bit & 1) != 0) {
+                ++counts_[w * kWordBits + bit];
             } else {
-                --counts_[w * 64 + bit];
-                forest_.write(w * 64 + bit, 0);
+                --counts_[w * kWordBits + bit];
+                forest_.write(w * kWordBits + bit, 0);
             }
         }
-        kept = fit[w];
+        kept = fit_[w];
     }
 }
 
@@ -174,7 +175,8 @@ bool Index::consistent(std::size_t nodes) const {
         feasibility_.evaluate(cluster_.node(NodeIndex(n)), fit.data());
         for (std::size_t column = 0; column < columns_.size(); ++column) {
             Key fresh = 0;
-            const bool now = n < nodes && ((fit[column / 64] >> (column % 64)) & 1) != 0;
+            const bool now =
+                n < nodes && ((fit[column / kWordBits] >> (column % kWordBits)) & 1) != 0;
             if (now) {
                 const ClassIndex only[] = {columns_[column]};
                 scorer_->score(cluster_.node(NodeIndex(n)), only, std::span(&fresh, 1));

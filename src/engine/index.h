@@ -2,8 +2,8 @@
 //
 // refresh(node) is the only way in: it recomputes which classes fit on the node and their keys,
 // and writes those that changed. Commit, departure, health and capacity all end here, so a
-// decision only reads. An index belongs to one scorer; a new scorer gets a new index, built beside
-// the old one (engine.h).
+// decision only reads. An index has one scorer at a time; placer.h says when that is replaced, and
+// when a new index is built beside the old one.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,7 @@ class Index final : public Census {
     Catalog catalog() const;
     void clear_column(std::size_t column);
     bool fits_plainly(ClassIndex demand_class, NodeIndex node) const;
-    void write_changes(std::size_t node, const std::uint64_t* fit);
+    void record_fits(std::size_t node);
 
     const Cluster& cluster_;
     const ClassTable& classes_;

@@ -15,8 +15,6 @@
 namespace tessera {
 namespace {
 
-constexpr std::size_t kMostRoots = 512;  // so many maxima a decision looks through itself
-
 // Rows of a power of two would share their place in the caches: one line more sets them apart.
 constexpr std::size_t kApart = 8;
 
@@ -40,7 +38,7 @@ TESSERA_WIDE Tie largest_tie(const Key* keys, const Tie* ties, Key key) {
 
 }  // namespace
 
-void MaxForest::resize(std::size_t nodes, std::size_t columns) {
+void MaxForest::resize(std::size_t nodes, std::size_t columns, std::size_t most_roots) {
     nodes_ = nodes;
     columns_ = columns;
     stride_ = columns + kApart;
@@ -48,10 +46,10 @@ void MaxForest::resize(std::size_t nodes, std::size_t columns) {
     std::size_t blocks = (std::max<std::size_t>(nodes, 1) + kBlock - 1) / kBlock;
     keys_.assign(blocks * columns * kBlock, 0);
     ties_.assign(blocks * kBlock, 0);
-    levels_.push_back({std::vector<Rank>(blocks * stride_, 0), blocks});
-    while (blocks > kMostRoots) {
+    levels_.push_back({AlignedVector<Rank>(blocks * stride_, 0), blocks});
+    while (blocks > most_roots) {
         blocks = (blocks + kFanOut - 1) / kFanOut;
-        levels_.push_back({std::vector<Rank>(blocks * stride_, 0), blocks});
+        levels_.push_back({AlignedVector<Rank>(blocks * stride_, 0), blocks});
     }
 }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/aligned_vector.h"
 #include "policy/scorer.h"
 
 namespace tessera {
@@ -23,7 +24,8 @@ class MaxForest {
     static constexpr std::size_t kBlock = 16;   // nodes per block
     static constexpr std::size_t kFanOut = 16;  // entries per entry of the level above
 
-    void resize(std::size_t nodes, std::size_t columns);
+    // Up to `most_roots` maxima a decision looks through itself, without a level above them.
+    void resize(std::size_t nodes, std::size_t columns, std::size_t most_roots = 512);
 
     Key at(std::size_t column, std::size_t node) const { return keys_[leaf(column, node)]; }
     Tie tie(std::size_t node) const { return ties_[node]; }
@@ -62,7 +64,7 @@ class MaxForest {
     using Rank = std::uint64_t;  // key, then tie; 0 = does not fit
 
     struct Level {
-        std::vector<Rank> maxima;  // [block][column], rows of stride_
+        AlignedVector<Rank> maxima;  // [block][column], rows of stride_
         std::size_t blocks = 0;
     };
     struct Child {
@@ -79,7 +81,7 @@ class MaxForest {
     Child best_block(const Level& level, std::size_t column, std::size_t first,
                      std::size_t count) const;
 
-    std::vector<Key> keys_;      // [block of nodes][column][node in the block]
+    AlignedVector<Key> keys_;    // [block of nodes][column][node in the block]
     std::vector<Tie> ties_;      // by node, padded to whole blocks
     std::vector<Level> levels_;  // the last one is looked through as a whole
     std::size_t nodes_ = 0;

@@ -56,11 +56,11 @@ void write(MaxForest& forest, std::size_t node, Tie tie, const std::vector<Key>&
     }
 }
 
-void random_writes(std::size_t nodes, Key keys, Tie ties) {
+void random_writes(std::size_t nodes, std::size_t most_roots, Key keys, Tie ties) {
     constexpr std::size_t kColumns = 3;
     Rng rng(nodes * 1000 + keys);
     MaxForest forest;
-    forest.resize(nodes, kColumns);
+    forest.resize(nodes, kColumns, most_roots);
     PlainForest plain(nodes, kColumns);
     for (int step = 0; step < 1500; ++step) {
         // Often the node that is best now: its fall must be noticed.
@@ -91,9 +91,11 @@ void random_writes(std::size_t nodes, Key keys, Tie ties) {
 }
 
 TEST(MaxForest, AgreesWithAPlainTable) {
-    for (const std::size_t nodes : {1, 2, 31, 32, 33, 64, 1023, 1024, 1025, 2100}) {
-        random_writes(nodes, 3, 2);  // ties everywhere
-        random_writes(nodes, 1'000'000, 1);
+    for (const std::size_t nodes : {1, 2, 15, 16, 17, 255, 256, 257, 4097}) {
+        for (const std::size_t most_roots : {1, 3, 512}) {  // four levels, three, one
+            random_writes(nodes, most_roots, 3, 2);         // ties everywhere
+            random_writes(nodes, most_roots, 1'000'000, 1);
+        }
     }
 }
 

@@ -178,7 +178,7 @@ void Placer::build_slice() {
         if (!options_.full_scan) {
             next_->refresh(NodeIndex(static_cast<std::uint32_t>(built_)));
         }
-        ++counters_.slices;
+        ++counters_.sliced_nodes;
     }
     if (built_ == cluster_.size()) {
         index_ = std::move(next_);
@@ -212,8 +212,11 @@ int Placer::column_for(ClassIndex demand_class) {
     if (std::find(columns.begin(), columns.end(), ClassIndex()) == columns.end()) {
         if (columns.size() < options_.max_columns) {
             add_columns(std::min(kMoreColumns, options_.max_columns - columns.size()));
-        } else if (!rarer_class(demand_class, instead_of)) {
-            return -1;
+        } else {
+            instead_of = rarer_than(demand_class);
+            if (!instead_of.valid()) {
+                return -1;
+            }
         }
     }
     index_->set_column(demand_class, instead_of, cluster_.size());
@@ -225,18 +228,15 @@ int Placer::column_for(ClassIndex demand_class) {
 
 // The class with a column that has not been seen for longest, if it is rarer than the newcomer,
 // which must have been seen twice since: classes in turn would else cost a column each, every time.
-bool Placer::rarer_class(ClassIndex demand_class, ClassIndex& rarer) const {
+ClassIndex Placer::rarer_than(ClassIndex demand_class) const {
     std::span<const ClassIndex> columns = index_->columns();
     const auto oldest =
         std::min_element(columns.begin(), columns.end(), [&](ClassIndex a, ClassIndex b) {
             return sightings_[a.slot()].last < sightings_[b.slot()].last;
         });
-    if (oldest == columns.end() ||
-        sightings_[oldest->slot()].last >= sightings_[demand_class.slot()].before) {
-        return false;
-    }
-    rarer = *oldest;
-    return true;
+    const bool rarer = oldest != columns.end() &&
+                       sightings_[oldest->slot()].last < sightings_[demand_class.slot()].before;
+    return rarer ? *oldest : ClassIndex();
 }
 
 void Placer::add_columns(std::size_t count) {

@@ -82,7 +82,7 @@ class Placer {
 
     struct Counters {
         std::uint64_t rebuilds = 0;        // whole indices built
-        std::uint64_t slices = 0;          // nodes of them built beside a decision
+        std::uint64_t sliced_nodes = 0;    // of them, built beside a decision
         std::uint64_t scans = 0;           // decisions without a column
         std::uint64_t host_refreshes = 0;  // nodes refreshed for a changed host value
     };
@@ -103,7 +103,7 @@ class Placer {
     };
 
     int column_for(ClassIndex demand_class);
-    bool rarer_class(ClassIndex demand_class, ClassIndex& rarer) const;
+    ClassIndex rarer_than(ClassIndex demand_class) const;
     void add_columns(std::size_t count);
     NodeIndex pick(ClassIndex demand_class, int column, std::uint64_t draw);
     NodeIndex scan(ClassIndex demand_class, std::uint64_t draw);

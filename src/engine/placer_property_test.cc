@@ -210,7 +210,7 @@ Tally run_clusters(const Case& tried, int clusters) {
         pair.run();
         sum.placed += pair.placed();
         sum.counters.rebuilds += pair.counters().rebuilds;
-        sum.counters.slices += pair.counters().slices;
+        sum.counters.sliced_nodes += pair.counters().sliced_nodes;
         sum.counters.scans += pair.counters().scans;
         sum.counters.host_refreshes += pair.counters().host_refreshes;
     }
@@ -229,7 +229,7 @@ TEST(PlacerProperty, LearningAtOnce) {
         Case tried{.policy = name, .steps = 700, .nodes_change = false};
         const Tally tally = run_clusters(tried, 2);
         EXPECT_GT(tally.counters.rebuilds, 10U);
-        EXPECT_EQ(tally.counters.slices, 0U);
+        EXPECT_EQ(tally.counters.sliced_nodes, 0U);
     }
 }
 
@@ -240,7 +240,7 @@ TEST(PlacerProperty, LearningInSlices) {
         tried.options.slice_nodes = 1;
         const Tally tally = run_clusters(tried, 4);
         EXPECT_GT(tally.counters.rebuilds, 4U);
-        EXPECT_GT(tally.counters.slices, 50U);
+        EXPECT_GT(tally.counters.sliced_nodes, 50U);
     }
 }
 

@@ -27,9 +27,8 @@ std::uint64_t hash_of(const DemandClass& c) {
     hash.add(static_cast<std::uint64_t>(c.footprint));
     hash.add(static_cast<std::uint64_t>(c.cpu.value()));
     hash.add(static_cast<std::uint64_t>(c.memory.value()));
-    hash.add(c.gpus);
-    hash.add(static_cast<std::uint64_t>(c.milli.value()));
-    hash.add(static_cast<std::uint64_t>(c.gpu_memory.value()));
+    hash.add(static_cast<std::uint64_t>(c.tolerates_no_new) << 1 |
+             static_cast<std::uint64_t>(c.admin_access));
     hash.add(static_cast<std::uint64_t>(c.service));
     hash.add(c.filter.value());
     for (ModelIndex model : c.models) {
@@ -38,6 +37,12 @@ std::uint64_t hash_of(const DemandClass& c) {
     for (const GpuRequest& request : c.requests) {
         hash.add(static_cast<std::uint64_t>(request.milli.value()));
         hash.add(request.gpus);
+        hash.add(static_cast<std::uint64_t>(request.memory.value()));
+        hash.add(static_cast<std::uint64_t>(request.memory_ppm));
+        hash.add(static_cast<std::uint64_t>(request.rule));
+        for (const std::int64_t amount : request.spare) {
+            hash.add(static_cast<std::uint64_t>(amount));
+        }
     }
     return hash.value();
 }
@@ -73,8 +78,10 @@ DemandClass demand_class(const Demand& demand, std::size_t alternative) {
     std::erase_if(result.requests, [](const GpuRequest& request) { return request.gpus == 0; });
     const bool alone = demand.isolation == Isolation::exclusive;
     for (GpuRequest& request : result.requests) {
-        // Names tell containers apart, not classes; the placement takes them from the demand.
+        // Names, bursts and bytes tell containers apart, not classes: they move no placement.
         request.name = RequestIndex::none();
+        request.limit = kWholeGpu;
+        request.memory_bytes = Bytes(0);
         if (request.whole() || alone) {
             request.milli = kWholeGpu;
         }

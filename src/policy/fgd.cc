@@ -150,8 +150,7 @@ class FgdScorer::Evaluation {
           tables_(scorer.tables_),
           node_(node),
           views_(node, scorer.catalog_),
-          bucket_now_(tables_.bucket(node.free_cpu_milli)),
-          now_(node.gpu_count == 0 ? 0 : unmoved(bucket_now_)) {}
+          now_(node.gpu_count == 0 ? 0 : unmoved(tables_.bucket(node.free_cpu_milli))) {}
 
     int score(ClassIndex demand_class) {
         const ClassBrief& brief = scorer_.catalog_.classes->brief(demand_class);
@@ -238,8 +237,9 @@ class FgdScorer::Evaluation {
                                 tables_.device(kind(), 1000)[bucket]) +
                        empties_after(gpus_)[bucket];
             case Asked::share: {
-                std::int64_t least = INT64_MAX;
-                for (std::size_t i = 0; i < moves_; ++i) {
+                TESSERA_ASSERT(moves_ > 0, "only a class that fits is scored");
+                std::int64_t least = move_[0].change(bucket);
+                for (std::size_t i = 1; i < moves_; ++i) {
                     least = std::min(least, move_[i].change(bucket));
                 }
                 return devices(bucket) + least;
@@ -284,7 +284,6 @@ class FgdScorer::Evaluation {
     DeviceViews views_;
     mutable std::uint64_t known_ = 0;  // bit per bucket
     mutable std::array<std::int64_t, kKept> sums_;
-    std::size_t bucket_now_;
     std::int64_t now_;
     // Of the class scored last.
     AskIndex ask_;

@@ -29,7 +29,7 @@ class MixLearner {
     std::uint64_t arrivals() const { return arrivals_; }
     bool due() const { return arrivals_ >= next_; }
 
-    // To be called after learning from the counts.
+    // To be called when it was due, whether the policy learned or left it at what it knew.
     void learned(std::size_t nodes) {
         if (next_ >= kWarm) {
             for (std::int64_t& count : counts_) {
