@@ -108,12 +108,15 @@ class Explainer {
         return result;
     }
 
+    bool fits_on(NodeIndex node) const {
+        return fits(cluster_.node(node), placed_, catalog_) && grants_spare(node);
+    }
+
     // The nodes that fit, in node order.
     std::vector<Ranked> rank_all() const {
         std::vector<Ranked> ranking;
         for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
-            if (fits(cluster_.node(NodeIndex(n)), placed_, catalog_) &&
-                grants_spare(NodeIndex(n))) {
+            if (fits_on(NodeIndex(n))) {
                 ranking.push_back(rank(NodeIndex(n)));
             }
         }
@@ -194,9 +197,14 @@ RunningReport explain_running(Placer& placer, const DemandClass& asked, const Pl
     Explainer explainer(placer, asked, options);
     RunningReport report{.placement = placement};
     report.anew = explainer.decide();
-    const Ranked here = explainer.rank(placement.node);
-    report.here = explainer.candidate(here);
     report.devices = explainer.devices(placement);
+    report.fits_here = explainer.fits_on(placement.node);
+    report.here.node = placement.node;
+    Ranked here{.node = placement.node};  // below all others
+    if (report.fits_here) {
+        here = explainer.rank(placement.node);
+        report.here = explainer.candidate(here);
+    }
     if (placer.scorer().selection() == Selection::best) {
         for (const Ranked& other : explainer.rank_all()) {
             report.better += other.before(here) ? 1 : 0;

@@ -31,7 +31,8 @@ Decision explain(Placer& placer, const DemandClass& asked, const ExplainOptions&
 // A pod that runs: how its node scores for it now, and where it would go if it came now.
 struct RunningReport {
     Placement placement;
-    Candidate here{};         // its node, scored without the pod itself
+    bool fits_here = true;  // it would find room on its node again: health may have changed
+    Candidate here{};       // its node, scored without the pod itself; no score if it does not fit
     std::int64_t better = 0;  // nodes that would come before it
     DeviceChoice devices{};   // those it has, as they would be without it
     Decision anew{};          // decided again, the pod taken off

@@ -81,6 +81,28 @@ TEST(Explain, ARunningPodIsScoredAsIfItWereNotThere) {
     EXPECT_EQ(engine.placement(PodIndex(7))->node, NodeIndex(1));  // nothing was moved
 }
 
+TEST(Explain, ARunningPodMayNotFitOnItsNodeAnyMore) {
+    for (const char* name : {"fgd", "tessera", "binpack"}) {
+        SCOPED_TRACE(name);
+        NodeSpec mixed = make_node("mixed");
+        mixed.gpus[1].memory = MemoryMib(8'192);  // two kinds: scores look at each device
+        Engine engine({mixed}, *make_policy(name, {}));
+        const DemandClass share = make_class({.milli = 400});
+        const ClassIndex index = engine.intern(share);
+        ASSERT_TRUE(engine.arrive(PodIndex(7), index));
+        for (std::uint8_t gpu = 0; gpu < 4; ++gpu) {
+            ASSERT_TRUE(engine.set_health(NodeIndex(0), GpuIndex(gpu), Health::no_new));
+        }
+        const RunningReport report =
+            explain_running(engine.placer_to_explain(), share, *engine.placement(PodIndex(7)),
+                            engine.ledger().find(OwnerId::pod(7))->start);
+        EXPECT_FALSE(report.fits_here);
+        EXPECT_EQ(report.here.node, NodeIndex(0));
+        EXPECT_EQ(report.better, 0);
+        EXPECT_FALSE(report.anew.placed());
+    }
+}
+
 TEST(Explain, LinksOfSeveralGpusAreTold) {
     std::vector<NodeSpec> nodes{make_node("linked")};
     nodes[0].links = LinkMatrix(4);

@@ -307,6 +307,7 @@ int answer_running(Opened& opened, const Flags& flags) {
     json.begin_object();
     json.member("pod", pod.name);
     write_placement(report.placement, names, json);
+    json.member("fitsHereNow", report.fits_here);
     json.member("nodesBetterNow", report.better);
     json.key("here");
     write_candidate(report.here, names, json);

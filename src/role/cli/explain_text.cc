@@ -259,6 +259,11 @@ std::string running_text(std::string_view pod, const RunningReport& report,
                 kGreen, style);
     out += "\nwithout it the node would look like this:\n";
     out += devices_text(report.devices);
+    if (!report.fits_here) {
+        out += "\nit would not fit on its node if it came now\n";
+        out += decision_text(report.anew, names, style);
+        return out;
+    }
     std::vector<CandidateRow> rows{{report.here, "here"}};
     for (const Candidate& candidate : report.anew.candidates) {
         if (candidate.node != report.here.node) {
