@@ -74,6 +74,7 @@ struct Result {
     std::size_t rebuilds = 0;  // that learning made while measured
     double scan_per_second = 0;
     double longest_ms = 0;  // of all decisions
+    std::size_t pods = 0;   // running when the memory was counted
     double bytes_per_gpu = 0;
     double bytes_per_pod = 0;
     std::size_t scan_differences = 0;
@@ -201,10 +202,10 @@ class Bench {
         compare_with_scan();
         time_rebuild();
         const double gpus = static_cast<double>(engine_->cluster().gpu_count());
-        const double pods = static_cast<double>(running_.size());
+        result_.pods = running_.size();
         const double ledger = static_cast<double>(engine_->ledger().memory_bytes());
         result_.bytes_per_gpu = (static_cast<double>(engine_->memory_bytes()) - ledger) / gpus;
-        result_.bytes_per_pod = ledger / pods;
+        result_.bytes_per_pod = ledger / static_cast<double>(result_.pods);
         return result_;
     }
 
@@ -348,6 +349,7 @@ void print_json(const std::vector<Result>& results) {
         json.member("rebuild_ms", r.rebuild_ms);
         json.member("full_scan_decisions_per_second", r.scan_per_second);
         json.member("full_scan_differences", r.scan_differences);
+        json.member("pods", r.pods);
         json.member("bytes_per_gpu", r.bytes_per_gpu);
         json.member("bytes_per_pod", r.bytes_per_pod);
         json.end_object();

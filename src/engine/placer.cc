@@ -355,6 +355,7 @@ bool Placer::consistent() const {
 
 std::size_t Placer::memory_bytes() const {
     return index_->memory_bytes() + (next_ == nullptr ? 0 : next_->memory_bytes()) +
+           sightings_.capacity() * sizeof(Sightings) +
            classes_.size() * (sizeof(DemandClass) + sizeof(ClassBrief) + sizeof(GpuRequest));
 }
 
