@@ -60,6 +60,9 @@ std::string_view to_string(LinkLevel level) { return kLinkWords[static_cast<std:
 
 void write_placement(const Placement& placement, const DecisionNames& names, JsonWriter& json) {
     json.member("node", names.node(placement.node));
+    if (placement.alternative != 0) {
+        json.member("alternative", placement.alternative);
+    }
     json.key("grants");
     json.begin_array();
     for (const DeviceGrant& grant : placement.grants) {

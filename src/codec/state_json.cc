@@ -227,6 +227,10 @@ class Reader {
             TESSERA_TRY(const ModelIndex index, intern_model(model.text, object.where()));
             demand.models.push_back(index);
         }
+        if (alternatives != nullptr && alternatives->size() > kMaxAlternatives) {
+            return fail(ErrorKind::invalid, "{}.alternatives: {} are not accepted: up to {} are",
+                        object.where(), alternatives->size(), kMaxAlternatives);
+        }
         for (std::size_t i = 0; alternatives != nullptr && i < alternatives->size(); ++i) {
             TESSERA_TRY(
                 Alternative alternative,

@@ -26,6 +26,19 @@ Engine::Engine(std::vector<NodeSpec> nodes, std::unique_ptr<Policy> policy, Opti
     ledger_.observe(this);
 }
 
+std::optional<Placement> Engine::place(PodIndex pod, const Demand& demand) {
+    placer_->arrived(intern(demand));
+    return place_again(pod, demand);
+}
+
+std::optional<Placement> Engine::place_again(PodIndex pod, const Demand& demand) {
+    std::optional<Placement> chosen = placer_->choose(demand);
+    if (chosen) {
+        take(pod, intern(demand), *chosen);
+    }
+    return chosen;
+}
+
 bool Engine::arrive(PodIndex pod, ClassIndex demand_class) {
     placer_->arrived(demand_class);
     return try_place(pod, demand_class);
@@ -36,12 +49,16 @@ bool Engine::try_place(PodIndex pod, ClassIndex demand_class) {
     if (!chosen) {
         return false;
     }
+    take(pod, demand_class, *chosen);
+    return true;
+}
+
+void Engine::take(PodIndex pod, ClassIndex demand_class, const Placement& placement) {
     const DemandClass& wanted = placer_->classes()[demand_class];
     const Terms terms{.tolerates = wanted.tolerates_no_new ? Health::no_new : Health::ok};
-    const bool granted = ledger_.assume(owner(pod), *chosen, terms).has_value();
+    const bool granted = ledger_.assume(owner(pod), placement, terms).has_value();
     TESSERA_ASSERT(granted, "the index offers only what the ledger grants");
     remember(pod, demand_class);
-    return true;
 }
 
 Expected<void> Engine::adopt(PodIndex pod, ClassIndex demand_class, const Placement& placement) {

@@ -1,9 +1,12 @@
 // The engine: ledger, policy and index as one. Every door drives this object.
 //
 //   Engine engine(std::move(nodes), std::move(policy), {.seed = 42});
+//   if (auto placement = engine.place(pod, demand)) { ... }
+//   engine.depart(pod);
+//
+// A simulator, whose pods have one alternative and no containers, interns each class once:
 //   ClassIndex c = engine.intern(demand);
 //   if (engine.arrive(pod, c)) { ... engine.placement(pod) ... }
-//   engine.depart(pod);
 //
 // Single-threaded and deterministic: the same calls give the same placements on every machine.
 #pragma once
@@ -38,16 +41,22 @@ class Engine final : private NodeObserver {
     ClassIndex intern(const Demand& demand) { return placer_->intern(demand); }
     ClassIndex intern(const DemandClass& demand_class) { return placer_->intern(demand_class); }
 
-    // A pod arrives: the policy learns of it, and it is placed if it fits.
+    // A pod arrives: the policy learns of it, by its first alternative, and it is placed by the
+    // first that fits; nothing when none does. The grants have the names of the demand's requests.
+    std::optional<Placement> place(PodIndex pod, const Demand& demand);
+    // Another try for a pod that arrived before.
+    std::optional<Placement> place_again(PodIndex pod, const Demand& demand);
+
+    // The same for a class alone: without alternatives, and without names.
     bool arrive(PodIndex pod, ClassIndex demand_class);
     // A pod arrives that must wait behind others: the policy learns of it, nothing is placed.
     void observe(ClassIndex demand_class) { placer_->arrived(demand_class); }
     // A pod that another record says has left: only the policy learns of it.
     void observe_departure(ClassIndex demand_class) { placer_->departed(demand_class); }
-    // Another try for a pod that arrived before.
     bool try_place(PodIndex pod, ClassIndex demand_class);
     void depart(PodIndex pod);
     // A pod that is placed already, wherever that is: taken over, never refused for want of room.
+    // Its class is that of its demand's first alternative, whichever was served.
     Expected<void> adopt(PodIndex pod, ClassIndex demand_class, const Placement& placement);
 
     // Nodes come, change and go; pods on them stay where they are. The last node added loses ties.
@@ -79,12 +88,13 @@ class Engine final : private NodeObserver {
     std::size_t memory_bytes() const;
 
   private:
+    void take(PodIndex pod, ClassIndex demand_class, const Placement& placement);
     void remember(PodIndex pod, ClassIndex demand_class);
     void node_changed(NodeIndex node) override { placer_->node_changed(node); }
 
     Ledger ledger_;
     std::unique_ptr<Placer> placer_;
-    std::vector<ClassIndex> class_of_;  // by pod, of those placed
+    std::vector<ClassIndex> class_of_;  // by pod, of those placed: as the policy learnt of them
 };
 
 }  // namespace tessera

@@ -38,7 +38,7 @@ TEST(Engine, PlacesAndTakesBack) {
     EXPECT_TRUE(engine.placer().consistent());
 }
 
-// Remembers what it was told.
+// Remembers what it was told: how many of each class came and have not left.
 class Listener final : public Policy {
   public:
     explicit Listener(std::vector<int>& told) : told_(told), scores_(policy("binpack")) {}
@@ -50,6 +50,7 @@ class Listener final : public Policy {
         told_.resize(std::max(told_.size(), demand_class.slot() + 1));
         ++told_[demand_class.slot()];
     }
+    void departed(ClassIndex demand_class) override { --told_.at(demand_class.slot()); }
 
   private:
     std::vector<int>& told_;
@@ -79,6 +80,87 @@ TEST(Engine, ANewPolicyKnowsTheMixSoFar) {
     ASSERT_EQ(told.size(), 2U);
     EXPECT_NEAR(told[common.slot()], 99 * told[rare.slot()], told[common.slot()] / 50);
     EXPECT_LE(told[common.slot()] + told[rare.slot()], 6'400 + 2);
+}
+
+GpuRequest named(std::uint32_t name, GpuRequest request) {
+    request.name = RequestIndex(static_cast<RequestIndex::rep>(name));
+    return request;
+}
+
+TEST(Engine, ContainersFindTheirDevicesInTheLedger) {
+    for (const PolicyInfo& info : known_policies()) {
+        SCOPED_TRACE(info.name);
+        const Demand demand =
+            demand_of(4'000, {named(7, gpu_request(2, 1000)), named(3, gpu_request(0, 1000)),
+                              named(5, gpu_request(1, 500)), named(9, gpu_request(1, 1000))});
+        const std::vector<ClassCount> mix{{demand_class(demand), 1}};
+        Engine engine({node_spec(8, 96'000)}, policy(info.name, mix));
+        const auto placement = engine.place(PodIndex(4), demand);
+        ASSERT_TRUE(placement.has_value());
+        EXPECT_EQ(engine.placement(PodIndex(4)), placement);
+        const auto held = [&](std::uint32_t name) {
+            return engine.ledger().grants(OwnerId::pod(4), named(name, {}).name);
+        };
+        ASSERT_EQ(placement->grants.size(), 4U);
+        EXPECT_EQ(held(7), Grants({placement->grants[0], placement->grants[1]}));
+        EXPECT_EQ(held(5), Grants({placement->grants[2]}));
+        EXPECT_EQ(held(9), Grants({placement->grants[3]}));
+        EXPECT_TRUE(held(3).empty());
+        EXPECT_EQ(held(9)[0].milli, kWholeGpu);
+        engine.depart(PodIndex(4));
+        EXPECT_TRUE(held(7).empty());
+    }
+}
+
+// The first that fits anywhere, not the one that fits best.
+TEST(Engine, AlternativesAreTriedInOrder) {
+    Demand demand = demand_of(1'000, {named(1, gpu_request(4, 1000))});
+    demand.alternatives.push_back({{named(2, gpu_request(2, 1000))}});
+    demand.alternatives.push_back({{named(3, gpu_request(1, 500))}});
+    std::vector<int> told;
+    Engine engine({node_spec(2, 64'000), node_spec(4, 64'000)}, std::make_unique<Listener>(told));
+    std::vector<std::pair<int, std::uint32_t>> served;  // alternative, node
+    for (std::uint32_t pod = 0; pod < 3; ++pod) {
+        const auto placement = engine.place(PodIndex(pod), demand);
+        if (placement) {
+            served.emplace_back(placement->alternative, placement->node.value());
+            EXPECT_EQ(engine.placement(PodIndex(pod))->alternative, placement->alternative);
+            EXPECT_EQ(placement->grants[0].request,
+                      demand.alternatives[placement->alternative].requests[0].name);
+        }
+    }
+    EXPECT_EQ(served, (std::vector<std::pair<int, std::uint32_t>>{{0, 1}, {1, 0}}));
+    engine.depart(PodIndex(1));
+    ASSERT_TRUE(engine.arrive(PodIndex(5), engine.intern(demand_of(0, {gpu_request(2, 600)}))));
+    EXPECT_FALSE(engine.place_again(PodIndex(2), demand).has_value());
+    engine.depart(PodIndex(5));
+    ASSERT_TRUE(engine.arrive(PodIndex(5), engine.intern(demand_of(0, {gpu_request(2, 500)}))));
+    EXPECT_EQ(engine.place_again(PodIndex(2), demand)->alternative, 2);
+    // The policy heard of three such pods, of which one has left, and of no other alternative.
+    EXPECT_EQ(told[engine.intern(demand).slot()], 2);
+    told.resize(engine.placer().classes().size());
+    for (std::size_t i = 1; i < 3; ++i) {
+        EXPECT_EQ(told[engine.intern(demand_class(demand, i)).slot()], 0);
+    }
+    EXPECT_TRUE(engine.placer().consistent());
+}
+
+TEST(Engine, ADeparturesClassIsThatOfTheArrival) {
+    std::vector<int> told;
+    Demand demand = demand_of(1'000, {gpu_request(4, 1000)});
+    demand.alternatives.push_back({{gpu_request(1, 500)}});
+    Engine engine({node_spec(2, 64'000)}, std::make_unique<Listener>(told));
+    ASSERT_EQ(engine.place(PodIndex(0), demand)->alternative, 1);
+    engine.depart(PodIndex(0));
+    EXPECT_EQ(told[engine.intern(demand).slot()], 0);
+}
+
+TEST(Engine, ADemandWithoutGpusIsPlacedToo) {
+    Engine engine({node_spec(1, 8'000)}, policy("tessera"));
+    const auto placement = engine.place(PodIndex(0), demand_of(8'000));
+    ASSERT_TRUE(placement.has_value());
+    EXPECT_TRUE(placement->grants.empty());
+    EXPECT_FALSE(engine.place(PodIndex(1), demand_of(1)).has_value());
 }
 
 TEST(Engine, ANodeThatComesLaterIsUsed) {

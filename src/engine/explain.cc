@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/diagnosis.h"
+#include "model/alternatives.h"
 #include "policy/assignment.h"
 #include "policy/devices.h"
 #include "policy/topology_choice.h"
@@ -189,14 +190,33 @@ Decision explain(Placer& placer, const DemandClass& asked, const ExplainOptions&
     return Explainer(placer, asked, options).decide();
 }
 
-RunningReport explain_running(Placer& placer, const DemandClass& asked, const Placement& placement,
+Decision explain(Placer& placer, const Demand& demand, ExplainOptions options) {
+    options.keep_whole = demand.isolation == Isolation::exclusive;
+    Decision first;
+    Decision last;
+    std::optional<Placement> served = first_that_fits(demand, [&](std::size_t alternative) {
+        last = explain(placer, demand_class(demand, alternative), options);
+        if (alternative == 0) {
+            first = last;
+        }
+        return last.placement;
+    });
+    if (!served) {
+        return first;
+    }
+    last.placement = std::move(served);
+    return last;
+}
+
+RunningReport explain_running(Placer& placer, const Demand& demand, const Placement& placement,
                               std::uint64_t start) {
     Cluster without = placer.cluster();
     without.give(placement, start);
     const ExplainOptions options{.cluster = &without};
-    Explainer explainer(placer, asked, options);
+    const DemandClass served = demand_class(demand, placement.alternative);
+    Explainer explainer(placer, served, options);
     RunningReport report{.placement = placement};
-    report.anew = explainer.decide();
+    report.anew = explain(placer, demand, options);
     report.devices = explainer.devices(placement);
     report.fits_here = explainer.fits_on(placement.node);
     report.here.node = placement.node;

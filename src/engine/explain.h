@@ -1,6 +1,6 @@
-// What the engine would decide about a class now, and why, without taking anything.
+// What the engine would decide about a demand now, and why, without taking anything.
 //
-//   Decision why = explain(placer, asked);
+//   Decision why = explain(placer, demand);
 //   if (why.placed()) { why.candidates[0].terms ... } else { why.refusal.fixes ... }
 //
 // The placement is the one that the next choose() would give, its draw included; the draw is not
@@ -13,6 +13,7 @@
 #include "engine/cluster.h"
 #include "engine/placer.h"
 #include "model/decision.h"
+#include "model/demand.h"
 #include "model/demand_class.h"
 #include "model/placement.h"
 
@@ -25,7 +26,10 @@ struct ExplainOptions {
     const Cluster* cluster = nullptr;
 };
 
-// `asked` is the class before the policy adapts it; it is interned.
+// By the first alternative that fits, as Placer::choose(); when none does, why the first does not.
+// Whether devices must stay whole is taken from the demand.
+Decision explain(Placer& placer, const Demand& demand, ExplainOptions options = {});
+// A class alone. `asked` is the class before the policy adapts it; it is interned.
 Decision explain(Placer& placer, const DemandClass& asked, const ExplainOptions& options = {});
 
 // A pod that runs: how its node scores for it now, and where it would go if it came now.
@@ -37,7 +41,7 @@ struct RunningReport {
     DeviceChoice devices{};   // those it has, as they would be without it
     Decision anew{};          // decided again, the pod taken off
 };
-RunningReport explain_running(Placer& placer, const DemandClass& asked, const Placement& placement,
+RunningReport explain_running(Placer& placer, const Demand& demand, const Placement& placement,
                               std::uint64_t start);
 
 }  // namespace tessera

@@ -60,7 +60,7 @@ TEST(Explain, TellsTheInputs) {
 
 TEST(Explain, ARunningPodIsScoredAsIfItWereNotThere) {
     Engine engine = make_engine("binpack");
-    const DemandClass share = make_class({.milli = 400});
+    const Demand share = make_demand({.milli = 400});
     // Put where the policy would not put it.
     Placement placement;
     placement.node = NodeIndex(1);
@@ -87,7 +87,7 @@ TEST(Explain, ARunningPodMayNotFitOnItsNodeAnyMore) {
         NodeSpec mixed = make_node("mixed");
         mixed.gpus[1].memory = MemoryMib(8'192);  // two kinds: scores look at each device
         Engine engine({mixed}, *make_policy(name, {}));
-        const DemandClass share = make_class({.milli = 400});
+        const Demand share = make_demand({.milli = 400});
         const ClassIndex index = engine.intern(share);
         ASSERT_TRUE(engine.arrive(PodIndex(7), index));
         for (std::uint8_t gpu = 0; gpu < 4; ++gpu) {

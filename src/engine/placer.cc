@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/alternatives.h"
 #include "policy/assignment.h"
 
 namespace tessera {
@@ -251,7 +252,17 @@ void Placer::add_columns(std::size_t count) {
 }
 
 std::optional<Placement> Placer::choose(ClassIndex demand_class) {
+    return choose_drawn(demand_class, rng_.next());
+}
+
+std::optional<Placement> Placer::choose(const Demand& demand) {
     const std::uint64_t draw = rng_.next();
+    return first_that_fits(demand, [&](std::size_t alternative) {
+        return choose_drawn(intern(demand, alternative), draw);
+    });
+}
+
+std::optional<Placement> Placer::choose_drawn(ClassIndex demand_class, std::uint64_t draw) {
     const NodeIndex node = pick(demand_class, column_for(demand_class), draw);
     return node.valid() ? place_on(node, demand_class, draw) : std::nullopt;
 }

@@ -58,6 +58,9 @@ class Placer {
 
     // Where the class goes now; nothing when it fits nowhere.
     std::optional<Placement> choose(ClassIndex demand_class);
+    // Where the demand goes now: by its first alternative that fits, with one draw for all of them.
+    // Classes have no names of containers; this placement's grants have them (alternatives.h).
+    std::optional<Placement> choose(const Demand& demand);
     // The same by a scan of all nodes, without the index: slow, and equal to choose().
     std::optional<Placement> choose_by_scan(ClassIndex demand_class);
     // The same on one given node.
@@ -105,6 +108,7 @@ class Placer {
     int column_for(ClassIndex demand_class);
     ClassIndex rarer_than(ClassIndex demand_class) const;
     void add_columns(std::size_t count);
+    std::optional<Placement> choose_drawn(ClassIndex demand_class, std::uint64_t draw);
     NodeIndex pick(ClassIndex demand_class, int column, std::uint64_t draw);
     NodeIndex scan(ClassIndex demand_class, std::uint64_t draw);
     // `draw` decides what the policy leaves to chance; one per decision.

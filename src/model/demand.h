@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -61,8 +62,10 @@ struct Gang {
     friend bool operator==(const Gang&, const Gang&) = default;
 };
 
+inline constexpr std::size_t kMaxAlternatives = 256;  // a placement counts them in a byte
+
 struct Demand {
-    std::vector<Alternative> alternatives;  // empty = no GPU
+    std::vector<Alternative> alternatives;  // best first; empty = no GPU
     MilliCpu cpu;
     MemoryMib memory;
     std::vector<ModelIndex> models;  // allowed, best first; empty = any

@@ -30,7 +30,7 @@ struct Placement {
     std::uint8_t pods = 1;         // of the node's pod count; a device claim takes none
     std::uint8_t alternative = 0;  // which of the demand's alternatives was served
     bool admin_access = false;     // grants are use without a share: they occupy nothing
-    Grants grants;                 // by request, then device
+    Grants grants;                 // by request in the demand's order, then device
 
     friend bool operator==(const Placement&, const Placement&) = default;
 };

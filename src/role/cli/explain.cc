@@ -191,31 +191,14 @@ Expected<void> open_state(const Flags& flags, Opened& opened) {
     return {};
 }
 
-// The first alternative that fits, else the first.
-Decision decide(Opened& opened, const Question& question, const Flags& flags) {
-    ExplainOptions options{.runners_up = flags.runners_up};
-    options.keep_whole = question.demand.isolation == Isolation::exclusive;
-    const std::size_t alternatives = std::max<std::size_t>(1, question.demand.alternatives.size());
-    Decision first;
-    for (std::size_t i = 0; i < alternatives; ++i) {
-        Decision decision =
-            explain(opened.engine->placer_to_explain(), demand_class(question.demand, i), options);
-        if (decision.placed()) {
-            decision.placement->alternative = static_cast<std::uint8_t>(i);
-            return decision;
-        }
-        if (i == 0) {
-            first = std::move(decision);
-        }
-    }
-    return first;
-}
-
-GangVerdict gang_of(Opened& opened, const Question& question) {
+// The members are equal: all by the alternative that serves the first.
+GangVerdict gang_of(Opened& opened, const Question& question, const Decision& decision) {
     const Placer& placer = opened.engine->placer();
     const Cluster& cluster = opened.engine->cluster();
+    const std::size_t alternative = decision.placed() ? decision.placement->alternative : 0;
     return judge_gang(cluster, cluster.catalog(placer.classes()),
-                      placer.policy().adapt(demand_class(question.demand)), question.members);
+                      placer.policy().adapt(demand_class(question.demand, alternative)),
+                      question.members);
 }
 
 void print_json(const Opened& opened, const Question& question, const Decision& decision,
@@ -250,8 +233,9 @@ void print_json(const Opened& opened, const Question& question, const Decision& 
 }
 
 int answer(Opened& opened, const Question& question, const Flags& flags) {
-    const Decision decision = decide(opened, question, flags);
-    const GangVerdict gang = gang_of(opened, question);
+    const Decision decision = explain(opened.engine->placer_to_explain(), question.demand,
+                                      {.runners_up = flags.runners_up});
+    const GangVerdict gang = gang_of(opened, question, decision);
     if (flags.json) {
         print_json(opened, question, decision, gang);
     } else {
@@ -295,9 +279,8 @@ int answer_running(Opened& opened, const Flags& flags) {
         return answer(opened, {pod.name, demand, 1, {}}, flags);
     }
     const auto view = opened.engine->ledger().find(OwnerId::pod(static_cast<std::uint32_t>(*at)));
-    const RunningReport report = explain_running(opened.engine->placer_to_explain(),
-                                                 demand_class(demand, pod.placement->alternative),
-                                                 *pod.placement, view->start);
+    const RunningReport report =
+        explain_running(opened.engine->placer_to_explain(), demand, *pod.placement, view->start);
     const DecisionNames names{[&](NodeIndex node) { return opened.node_name(node); }, opened.names};
     if (!flags.json) {
         fmt::print("{}", running_text(pod.name, report, names, {.colour = colours_wanted()}));

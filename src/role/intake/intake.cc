@@ -34,6 +34,29 @@ const GpuRequest* request_named(const PodDemand& asked, const Placement& placeme
     return found == requests.end() ? nullptr : &*found;
 }
 
+// A record with a name or a device missing would be read as another placement.
+Expected<void> check_recordable(const PlacedPod& placed, const Vocabulary& names) {
+    const auto known = [&](RequestIndex name) { return name.slot() < names.requests.size(); };
+    for (const DeviceGrant& grant : placed.placement.grants) {
+        if (grant.gpu.slot() >= placed.node.gpus.size()) {
+            return fail(ErrorKind::internal, "GPU {} is granted, but node {} has {}",
+                        grant.gpu.value(), shown(placed.node.name), placed.node.gpus.size());
+        }
+        if (!known(grant.request)) {
+            return fail(ErrorKind::internal,
+                        "GPU {} of node {} is granted to a container without a name",
+                        grant.gpu.value(), shown(placed.node.name));
+        }
+    }
+    for (const ContainerUse& use : placed.asked.uses) {
+        if (!known(use.container) || !known(use.request)) {
+            return fail(ErrorKind::internal, "a container that uses GPUs has no name");
+        }
+    }
+    return {};
+}
+
+// Of what check_recordable() accepts.
 GrantRecord record_of(const DeviceGrant& grant, const PlacedPod& placed, const Vocabulary& names) {
     GrantRecord record;
     record.request = names.requests.name(grant.request);
@@ -167,6 +190,9 @@ Expected<NodeSpec> take_node(const Node& node, DialectContext& context) {
 }
 
 Expected<PlacementMarks> placement_writes(const PlacedPod& placed, const DialectContext& context) {
+    if (auto checked = check_recordable(placed, context.names); !checked) {
+        return tl::unexpected(std::move(checked.error()).within(describe(placed.pod)));
+    }
     TESSERA_TRY(PlacementMarks marks, placement_marks(placed, context));
     TESSERA_TRY(const PlacementRecord record, record_of(placed, context.names));
     marks.annotations[std::string(kOwnPlacement)] = write_placement_annotation(record);

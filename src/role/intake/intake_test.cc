@@ -74,6 +74,34 @@ TEST(Records, EveryDialectsPlacementReadsBackAsOurs) {
     }
 }
 
+// Whatever the fault behind it: a sentence, and nothing written.
+TEST(Records, APlacementWithoutNamesOrDevicesIsRefused) {
+    for (const char* resource : {"tessera.dev/gpu", "elasticgpu.io/gpu-core", "keti.com/mpsgpu"}) {
+        World world;
+        const Pod asking = pod({{resource, "1"}});
+        const NodeSpec node = node_with({1000});
+        const PodDemand asked = *world.ask(asking);
+        Placement placement;
+        placement.grants.push_back(
+            {world.name("main"), GpuIndex(0), kWholeGpu, MemoryMib(1000), {}});
+        const auto written = [&](const PodDemand& of) {
+            return placement_writes({asking, of, placement, node, Nanoseconds(1)}, world.context);
+        };
+        ASSERT_TRUE(written(asked)) << resource;
+        PodDemand nameless = asked;
+        nameless.uses[0].container = RequestIndex::none();
+        EXPECT_EQ(written(nameless).error().message,
+                  "pod default/train: a container that uses GPUs has no name");
+        placement.grants[0].request = RequestIndex::none();
+        EXPECT_EQ(
+            written(asked).error().message,
+            "pod default/train: GPU 0 of node gpu-a is granted to a container without a name");
+        placement.grants[0] = {world.name("main"), GpuIndex(1), kWholeGpu, MemoryMib(1000), {}};
+        EXPECT_EQ(written(asked).error().message,
+                  "pod default/train: GPU 1 is granted, but node gpu-a has 1");
+    }
+}
+
 TEST(Records, ACopyOnAnotherPodIsAForeigner) {
     World world;
     Pod asking = pod({{"tessera.dev/gpu", "1"}});
