@@ -2,7 +2,6 @@
 // objects; an error's path leads back to the line.
 #include "codec/kube_yaml.h"
 
-#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "codec/kube_json.h"
+#include "codec/yaml_events.h"
 
 namespace tessera {
 namespace {
@@ -72,7 +72,7 @@ bool one_of(std::string_view text, std::initializer_list<std::string_view> words
 
 // yaml-cpp's LoadAll never ends on text such as a lone comma: a document begins, takes nothing, and
 // ends where it began. A first pass over the events finds that.
-class Progress : public YAML::EventHandler {
+class Progress : public IgnoreEvents {
   public:
     void OnDocumentStart(const YAML::Mark& mark) override {
         if (mark.pos == last_) {
@@ -80,17 +80,6 @@ class Progress : public YAML::EventHandler {
         }
         last_ = mark.pos;
     }
-    void OnDocumentEnd() override {}
-    void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-    void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-    void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                  const std::string&) override {}
-    void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                         YAML::EmitterStyle::value) override {}
-    void OnSequenceEnd() override {}
-    void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                    YAML::EmitterStyle::value) override {}
-    void OnMapEnd() override {}
 
     static std::vector<YAML::Node> documents(const std::string& text) {
         std::istringstream first(text);

@@ -1,6 +1,5 @@
 #include "codec/policy_yaml.h"
 
-#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "codec/yaml_events.h"
 
 namespace tessera {
 namespace {
@@ -230,28 +230,12 @@ class Reader {
 };
 
 // Passes over a document, to see whether another follows: YAML::Load would not say.
-class Skip final : public YAML::EventHandler {
-  public:
-    static bool more_than_one(const std::string& text) {
-        std::istringstream in(text);
-        YAML::Parser parser(in);
-        Skip skip;
-        return parser.HandleNextDocument(skip) && static_cast<bool>(parser);
-    }
-
-    void OnDocumentStart(const YAML::Mark&) override {}
-    void OnDocumentEnd() override {}
-    void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-    void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-    void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                  const std::string&) override {}
-    void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                         YAML::EmitterStyle::value) override {}
-    void OnSequenceEnd() override {}
-    void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                    YAML::EmitterStyle::value) override {}
-    void OnMapEnd() override {}
-};
+bool more_than_one_document(const std::string& text) {
+    std::istringstream in(text);
+    YAML::Parser parser(in);
+    IgnoreEvents nothing;
+    return parser.HandleNextDocument(nothing) && static_cast<bool>(parser);
+}
 
 // Double quotes, with YAML's own escapes: whatever the text, it is read back as text.
 std::string quoted(std::string_view text) {
@@ -289,7 +273,7 @@ Expected<PolicySpec> parse_policy_yaml(std::string_view text, std::string source
         const std::string owned(text);
         const YAML::Node root = YAML::Load(owned);
         TESSERA_TRY(PolicySpec spec, Reader(source).read(root));
-        if (Skip::more_than_one(owned)) {
+        if (more_than_one_document(owned)) {
             return fail(ErrorKind::invalid,
                         "{}: something follows the policy; a file has one policy", source);
         }

@@ -329,25 +329,22 @@ bool Placer::grantable(NodeIndex node, ClassIndex demand_class, std::uint64_t dr
 
 std::optional<Placement> Placer::place_on(NodeIndex node, ClassIndex demand_class,
                                           std::uint64_t draw) {
-    const DemandClass& wanted = classes_[demand_class];
-    devices_.clear();
-    if (wanted.wants_gpu()) {
-        index_->scorer().choose(cluster_.node(node), demand_class, cluster_.spec(node).links, draw,
-                                devices_);
-        if (devices_.size() != wanted.gpus) {
-            return std::nullopt;
-        }
-    }
-    return placement_of(cluster_, node, wanted, devices_);
+    return place_among(cluster_, node, {demand_class, draw}, devices_);
 }
 
 std::optional<Placement> Placer::choose_on(const Cluster& cluster, NodeIndex node,
                                            ClassIndex demand_class, std::uint64_t draw) const {
-    const DemandClass& wanted = classes_[demand_class];
     DeviceList devices;
+    return place_among(cluster, node, {demand_class, draw}, devices);
+}
+
+std::optional<Placement> Placer::place_among(const Cluster& cluster, NodeIndex node, Drawn drawn,
+                                             DeviceList& devices) const {
+    const DemandClass& wanted = classes_[drawn.demand_class];
+    devices.clear();
     if (wanted.wants_gpu()) {
-        index_->scorer().choose(cluster.node(node), demand_class, cluster.spec(node).links, draw,
-                                devices);
+        index_->scorer().choose(cluster.node(node), drawn.demand_class, cluster.spec(node).links,
+                                drawn.draw, devices);
         if (devices.size() != wanted.gpus) {
             return std::nullopt;
         }

@@ -113,6 +113,12 @@ class Placer {
     NodeIndex scan(ClassIndex demand_class, std::uint64_t draw);
     // `draw` decides what the policy leaves to chance; one per decision.
     std::optional<Placement> place_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
+    struct Drawn {
+        ClassIndex demand_class;
+        std::uint64_t draw = 0;
+    };
+    std::optional<Placement> place_among(const Cluster& cluster, NodeIndex node, Drawn drawn,
+                                         DeviceList& devices) const;
     bool grantable(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
     void nodes_replaced();
     Extent extent() const {

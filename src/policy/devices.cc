@@ -30,27 +30,18 @@ DeviceMask fitting_devices(const NodeState& node, const DemandClass& demand_clas
 }
 
 int tightest_device(const NodeState& node, DeviceMask mask) {
-    int best = -1;
-    for (; mask != 0; mask &= mask - 1) {
-        const int gpu = std::countr_zero(mask);
-        if (best < 0 || node.gpus[static_cast<std::size_t>(gpu)].value <
-                            node.gpus[static_cast<std::size_t>(best)].value) {
-            best = gpu;
-        }
-    }
-    return best;
+    return best_device(node, mask, [](const GpuState& device) { return -device.value; });
 }
 
 int emptiest_device(const NodeState& node, DeviceMask mask) {
-    int best = -1;
-    for (; mask != 0; mask &= mask - 1) {
-        const int gpu = std::countr_zero(mask);
-        if (best < 0 || node.gpus[static_cast<std::size_t>(gpu)].value >
-                            node.gpus[static_cast<std::size_t>(best)].value) {
-            best = gpu;
-        }
+    return best_device(node, mask, [](const GpuState& device) { return device.value; });
+}
+
+void take_only(int gpu, DeviceList& devices) {
+    devices.clear();
+    if (gpu >= 0) {
+        devices.push_back(GpuIndex(static_cast<std::uint8_t>(gpu)));
     }
-    return best;
 }
 
 int nth_device(DeviceMask mask, int i) {

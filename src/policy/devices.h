@@ -1,6 +1,7 @@
 // Which devices of a node a class may use, and the common ways to choose among them.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "model/demand_class.h"
@@ -38,6 +39,23 @@ DeviceMask fitting_devices(const NodeState& node, const DemandClass& demand_clas
 int tightest_device(const NodeState& node, DeviceMask mask);
 // Device of `mask` with the most value left, lowest index on ties.
 int emptiest_device(const NodeState& node, DeviceMask mask);
+// The device of `mask` for which score(GpuState) is largest, lowest index on ties; -1 for none.
+template <class Score>
+int best_device(const NodeState& node, DeviceMask mask, Score score) {
+    int best = -1;
+    std::int64_t best_score = 0;
+    for (; mask != 0; mask &= mask - 1) {
+        const int gpu = std::countr_zero(mask);
+        const std::int64_t here = score(node.gpus[static_cast<std::size_t>(gpu)]);
+        if (best < 0 || here > best_score) {
+            best = gpu;
+            best_score = here;
+        }
+    }
+    return best;
+}
+// Makes the list of one device, or of none for -1.
+void take_only(int gpu, DeviceList& devices);
 // The i-th set bit, counted from 0.
 int nth_device(DeviceMask mask, int i);
 

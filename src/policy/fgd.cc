@@ -314,19 +314,10 @@ void FgdScorer::choose(const NodeState& node, ClassIndex demand_class, const Lin
     // The published rule: the lowest index among the best INTEGER scores.
     const Evaluation evaluation(*this, node);
     const ClassBrief& brief = catalog_.classes->brief(demand_class);
-    const DeviceMask mask = fitting_devices(node, wanted, catalog_);
-    int best = -1;
-    devices.assign(mask == 0 ? 0 : 1, GpuIndex());
-    for (int gpu = 0; gpu < node.gpu_count; ++gpu) {
-        if (((mask >> gpu) & 1) == 0) {
-            continue;
-        }
-        const int score = evaluation.score_on(node.gpus[static_cast<std::size_t>(gpu)], brief);
-        if (score > best) {
-            best = score;
-            devices[0] = GpuIndex(static_cast<std::uint8_t>(gpu));
-        }
-    }
+    take_only(
+        best_device(node, fitting_devices(node, wanted, catalog_),
+                    [&](const GpuState& device) { return evaluation.score_on(device, brief); }),
+        devices);
 }
 
 std::vector<TermValue> FgdScorer::explain(const NodeState& node, ClassIndex demand_class) const {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/floor_divide.h"
 #include "base/rng.h"
 #include "policy/assignment.h"
 
@@ -25,10 +26,6 @@ Extent largest_node(const Catalog& catalog) {
             std::max(extent.gpu_milli, 1000.0 * static_cast<double>(shape.kinds.size()));
     }
     return extent;
-}
-
-std::int64_t floored(std::int64_t sum, std::int64_t step) {
-    return sum >= 0 ? sum / step : -((-sum + step - 1) / step);
 }
 
 constexpr int kIdleBits = 8;
@@ -82,7 +79,7 @@ class RuleScorer final : public Scorer {
             for (const WeightedRule& rule : rules_->rules) {
                 sum += rule.weight * rule.score(input);
             }
-            keys[i] = static_cast<Key>(std::clamp(floored(sum, rules_->step) + kKeyOffset,
+            keys[i] = static_cast<Key>(std::clamp(floor_divide(sum, rules_->step) + kKeyOffset,
                                                   std::int64_t{1}, 2 * kKeyOffset - 1));
         }
     }

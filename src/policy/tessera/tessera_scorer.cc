@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "base/floor_divide.h"
 #include "policy/assignment.h"
 #include "policy/device_views.h"
 
@@ -19,18 +20,14 @@ constexpr std::int32_t kIdleQuantum = 200;
 constexpr int kIdleBits = 8;
 constexpr std::int64_t kScoreOffset = 1 << 13;
 
-std::int64_t floored(std::int64_t gain) {
-    return gain >= 0 ? gain / kQuantum : -((-gain + kQuantum - 1) / kQuantum);
-}
-
 Key idle_bits(const NodeState& node) {
     constexpr std::int32_t most = (1 << kIdleBits) - 1;
     return static_cast<Key>(most - std::min(most, node.idle_value / kIdleQuantum));
 }
 
 Key make_key(std::int64_t gain, Key idle) {
-    const std::int64_t score =
-        std::clamp<std::int64_t>(floored(gain) + kScoreOffset, 1, 2 * kScoreOffset - 1);
+    const std::int64_t score = std::clamp<std::int64_t>(floor_divide(gain, kQuantum) + kScoreOffset,
+                                                        1, 2 * kScoreOffset - 1);
     return static_cast<Key>(score) << kIdleBits | idle;
 }
 
@@ -199,20 +196,11 @@ void TesseraScorer::choose(const NodeState& node, ClassIndex demand_class, const
     // The best score in steps of the quantum, lowest index on ties.
     const Evaluation evaluation(*this, node);
     const ClassBrief& brief = catalog_.classes->brief(demand_class);
-    const DeviceMask mask = fitting_devices(node, wanted, catalog_);
-    devices.clear();
-    std::int64_t best = 0;
-    for (int gpu = 0; gpu < node.gpu_count; ++gpu) {
-        if (((mask >> gpu) & 1) == 0) {
-            continue;
-        }
-        const std::int64_t gain =
-            floored(evaluation.device_gain(node.gpus[static_cast<std::size_t>(gpu)], brief));
-        if (devices.empty() || gain > best) {
-            devices.assign(1, GpuIndex(static_cast<std::uint8_t>(gpu)));
-            best = gain;
-        }
-    }
+    take_only(best_device(node, fitting_devices(node, wanted, catalog_),
+                          [&](const GpuState& device) {
+                              return floor_divide(evaluation.device_gain(device, brief), kQuantum);
+                          }),
+              devices);
 }
 
 std::int64_t TesseraScorer::plain_potential(const NodeState& node) const {
