@@ -117,7 +117,7 @@ TEST(Explain, LinksOfSeveralGpusAreTold) {
 // What a key says of the sum of terms that it was made from.
 std::int64_t score_in_key(std::string_view policy, Key key) {
     if (policy == "tessera") {
-        return static_cast<std::int64_t>(key >> 8) - (1 << 13);  // the low bits break ties
+        return std::int64_t{key} - (1 << 13);
     }
     return policy == "fgd" ? std::int64_t{key} - 1 : std::int64_t{key} - (std::int64_t{1} << 31);
 }

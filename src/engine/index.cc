@@ -40,10 +40,13 @@ void Index::reset(std::shared_ptr<const Scorer> scorer, std::span<const ClassInd
         }
     }
     feasibility_.rebuild(catalog(), columns_);
-    forest_.resize(cluster_.size(), columns_.size());
+    forest_ = MaxForest::make({.nodes = cluster_.size(),
+                               .columns = columns_.size(),
+                               .largest = scorer_->largest_key()});
     const std::size_t words = feasibility_.words();
     sets_.assign(cluster_.size() * words, 0);
     fit_.assign(words, 0);
+    touched_.assign(words, 0);
     counts_.assign(columns_.size(), 0);
     batch_.reserve(columns_.size());
     batch_columns_.reserve(columns_.size());
@@ -52,17 +55,12 @@ void Index::reset(std::shared_ptr<const Scorer> scorer, std::span<const ClassInd
 
 Catalog Index::catalog() const { return cluster_.catalog(classes_); }
 
-void Index::clear_column(std::size_t column) {
-    column_of_[columns_[column].slot()] = -1;
-    forest_.clear_column(column);
-}
-
 void Index::set_column(ClassIndex demand_class, ClassIndex instead_of, std::size_t nodes) {
     const auto place = std::find(columns_.begin(), columns_.end(), instead_of);
     TESSERA_ASSERT(place != columns_.end(), "a class takes a free column or another's");
     const auto column = static_cast<std::size_t>(place - columns_.begin());
     if (instead_of.valid()) {
-        clear_column(column);
+        column_of_[instead_of.slot()] = -1;
     }
     columns_[column] = demand_class;
     column_of_.resize(std::max(column_of_.size(), demand_class.slot() + 1), -1);
@@ -77,56 +75,51 @@ void Index::set_column(ClassIndex demand_class, ClassIndex instead_of, std::size
         feasibility_.evaluate(state, fit_.data());
         std::uint64_t& kept = sets_[n * words + column / kWordBits];
         kept &= ~bit;
+        Key key = 0;
         if ((fit_[column / kWordBits] & bit) != 0) {
             kept |= bit;
             ++counts_[column];
-            scorer_->score(state, only, std::span(keys_).first(1));
-            TESSERA_DEBUG_ASSERT(keys_[0] != 0, "a node that fits has a key");
-            forest_.begin(n, scorer_->tie(state));
-            forest_.write(column, keys_[0]);
+            scorer_->score(state, only, std::span(&key, 1));
+            TESSERA_DEBUG_ASSERT(key != 0, "a node that fits has a key");
         }
+        forest_->set(column, n, scorer_->tie(state), key);
     }
 }
 
 void Index::refresh(NodeIndex node) {
     const NodeState& state = cluster_.node(node);
     feasibility_.evaluate(state, fit_.data());
-    forest_.begin(node.slot(), scorer_->tie(state));
+    std::uint64_t* kept = sets_.data() + node.slot() * fit_.size();
+    for (std::size_t w = 0; w < fit_.size(); ++w) {
+        touched_[w] = fit_[w] | kept[w];
+    }
+    forest_->prefetch(node.slot(), touched_.data());
     batch_.clear();
     batch_columns_.clear();
-    const std::uint64_t* kept = sets_.data() + node.slot() * fit_.size();
     for (std::size_t w = 0; w < fit_.size(); ++w) {
-        for (std::uint64_t bits = fit_[w] | kept[w]; bits != 0; bits &= bits - 1) {
-            const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
-            forest_.prefetch(w * kWordBits + bit);
-            if ((fit_[w] >> bit & 1) != 0) {
-                batch_.push_back(columns_[w * kWordBits + bit]);
-                batch_columns_.push_back(w * kWordBits + bit);
-            }
+        for (std::uint64_t bits = fit_[w]; bits != 0; bits &= bits - 1) {
+            const auto column = w * kWordBits + static_cast<std::size_t>(std::countr_zero(bits));
+            batch_.push_back(columns_[column]);
+            batch_columns_.push_back(static_cast<std::uint16_t>(column));
         }
     }
     scorer_->score(state, batch_, std::span(keys_).first(batch_.size()));
-    record_fits(node.slot());
-    for (std::size_t i = 0; i < batch_.size(); ++i) {
-        TESSERA_DEBUG_ASSERT(keys_[i] != 0, "a node that fits has a key");
-        forest_.write(batch_columns_[i], keys_[i]);
-    }
+    forest_->write({.node = node.slot(),
+                    .tie = scorer_->tie(state),
+                    .columns = batch_columns_,
+                    .keys = std::span(keys_).first(batch_.size()),
+                    .touched = touched_.data()});
+    record_fits(kept);
 }
 
-// The new set replaces the old one; what no longer fits loses its key.
-void Index::record_fits(std::size_t node) {
+// The new set replaces the node's old one.
+void Index::record_fits(std::uint64_t* kept) {
     for (std::size_t w = 0; w < fit_.size(); ++w) {
-        std::uint64_t& kept = sets_[node * fit_.size() + w];
-        for (std::uint64_t changed = kept ^ fit_[w]; changed != 0; changed &= changed - 1) {
+        for (std::uint64_t changed = kept[w] ^ fit_[w]; changed != 0; changed &= changed - 1) {
             const auto bit = static_cast<std::size_t>(std::countr_zero(changed));
-            if ((fit_[w] >> bit & 1) != 0) {
-                ++counts_[w * kWordBits + bit];
-            } else {
-                --counts_[w * kWordBits + bit];
-                forest_.write(w * kWordBits + bit, 0);
-            }
+            counts_[w * kWordBits + bit] += (fit_[w] >> bit & 1) != 0 ? 1 : -1;
         }
-        kept = fit_[w];
+        kept[w] = fit_[w];
     }
 }
 
@@ -137,8 +130,8 @@ void Index::refresh_first(std::size_t nodes) {
 }
 
 NodeIndex Index::best(std::size_t column) const {
-    const std::size_t node = forest_.best(column);
-    return node == forest_.nodes() ? NodeIndex::none()
+    const std::size_t node = forest_->best(column);
+    return node == forest_->nodes() ? NodeIndex::none()
                                    : NodeIndex(static_cast<std::uint32_t>(node));
 }
 
@@ -148,7 +141,7 @@ NodeIndex Index::any(std::size_t column, Rng& rng) const {
     }
     std::uint64_t skip = rng.below(static_cast<std::uint64_t>(counts_[column]));
     std::size_t node = 0;
-    while (forest_.at(column, node) == 0 || skip-- > 0) {
+    while (forest_->at(column, node) == 0 || skip-- > 0) {
         ++node;
     }
     return NodeIndex(static_cast<std::uint32_t>(node));
@@ -182,17 +175,17 @@ bool Index::consistent(std::size_t nodes) const {
                 scorer_->score(cluster_.node(NodeIndex(n)), only, std::span(&fresh, 1));
                 ++counts[column];
             }
-            if (fresh != forest_.at(column, n) ||
-                (now && forest_.tie(n) != scorer_->tie(cluster_.node(NodeIndex(n))))) {
+            if (fresh != forest_->at(column, n) ||
+                (now && forest_->tie(n) != scorer_->tie(cluster_.node(NodeIndex(n))))) {
                 return false;
             }
         }
     }
-    return counts == counts_ && forest_.consistent();
+    return counts == counts_ && forest_->consistent();
 }
 
 std::size_t Index::memory_bytes() const {
-    return forest_.memory_bytes() + feasibility_.memory_bytes() +
+    return forest_->memory_bytes() + feasibility_.memory_bytes() +
            sets_.capacity() * sizeof(std::uint64_t) + column_of_.capacity() * sizeof(std::int16_t);
 }
 

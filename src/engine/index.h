@@ -47,7 +47,7 @@ class Index final : public Census {
     NodeIndex best(std::size_t column) const;
     // One of the nodes on which the column fits, all equally likely; none when nothing fits.
     NodeIndex any(std::size_t column, Rng& rng) const;
-    Key key(std::size_t column, NodeIndex node) const { return forest_.at(column, node.slot()); }
+    Key key(std::size_t column, NodeIndex node) const { return forest_->at(column, node.slot()); }
     // Of a class without a column by looking at every node.
     std::int64_t hosts(ClassIndex demand_class) const override;
     // Calls visit(NodeIndex) for every node on which the class fits, in node order.
@@ -63,23 +63,23 @@ class Index final : public Census {
 
   private:
     Catalog catalog() const;
-    void clear_column(std::size_t column);
     bool fits_plainly(ClassIndex demand_class, NodeIndex node) const;
-    void record_fits(std::size_t node);
+    void record_fits(std::uint64_t* kept);
 
     const Cluster& cluster_;
     const ClassTable& classes_;
     std::shared_ptr<const Scorer> scorer_;
     Feasibility feasibility_;
-    MaxForest forest_;
+    std::unique_ptr<MaxForest> forest_;
     std::vector<ClassIndex> columns_;
     std::vector<std::int16_t> column_of_;  // by class; -1 = none
     std::vector<std::int32_t> counts_;     // nodes that fit, by column
     std::vector<std::uint64_t> sets_;      // last feasible set of each node
     // Scratch of refresh().
     std::vector<std::uint64_t> fit_;
+    std::vector<std::uint64_t> touched_;  // fitted before, or does now
     std::vector<ClassIndex> batch_;
-    std::vector<std::size_t> batch_columns_;
+    std::vector<std::uint16_t> batch_columns_;
     std::vector<Key> keys_;
 };
 
@@ -88,7 +88,7 @@ void Index::each_host(ClassIndex demand_class, Visit visit) const {
     const int column = column_of(demand_class);
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
         if (column < 0 ? fits_plainly(demand_class, NodeIndex(n))
-                       : forest_.at(static_cast<std::size_t>(column), n) != 0) {
+                       : forest_->at(static_cast<std::size_t>(column), n) != 0) {
             visit(NodeIndex(n));
         }
     }

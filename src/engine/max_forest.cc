@@ -1,160 +1,325 @@
 #include "engine/max_forest.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+#include <vector>
 
+#include "base/aligned_vector.h"
 #include "base/assert.h"
-
-// Two loops are worth wider registers than the build's baseline has; chosen at run time.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define TESSERA_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define TESSERA_WIDE
-#endif
 
 namespace tessera {
 namespace {
 
-// Rows of a power of two would share their place in the caches: one line more sets them apart.
-constexpr std::size_t kApart = 8;
+constexpr std::size_t kBlock = MaxForest::kBlock;
+constexpr std::size_t kRun = MaxForest::kRun;
+constexpr std::size_t kWordBits = 64;
+constexpr std::size_t kRunsPerWord = kWordBits / kRun;
 
-TESSERA_WIDE Key largest(const Key* keys) {
-    Key best = 0;
-    for (std::size_t i = 0; i < MaxForest::kBlock; ++i) {
-        best = std::max(best, keys[i]);
-    }
-    return best;
+std::size_t blocks_of(std::size_t entries) {
+    return (std::max<std::size_t>(entries, 1) + kBlock - 1) / kBlock;
 }
 
-// The largest tie of those that have this key.
-TESSERA_WIDE Tie largest_tie(const Key* keys, const Tie* ties, Key key) {
-    Tie best = 0;
-    for (std::size_t i = 0; i < MaxForest::kBlock; ++i) {
-        const Tie mask = Tie{0} - static_cast<Tie>(keys[i] == key);  // all ones, or none
-        best = std::max(best, ties[i] & mask);
-    }
-    return best;
-}
-
-}  // namespace
-
-void MaxForest::resize(std::size_t nodes, std::size_t columns, std::size_t most_roots) {
-    nodes_ = nodes;
-    columns_ = columns;
-    stride_ = columns + kApart;
-    levels_.clear();
-    std::size_t blocks = (std::max<std::size_t>(nodes, 1) + kBlock - 1) / kBlock;
-    keys_.assign(blocks * columns * kBlock, 0);
-    ties_.assign(blocks * kBlock, 0);
-    levels_.push_back({AlignedVector<Rank>(blocks * stride_, 0), blocks});
-    while (blocks > most_roots) {
-        blocks = (blocks + kFanOut - 1) / kFanOut;
-        levels_.push_back({AlignedVector<Rank>(blocks * stride_, 0), blocks});
-    }
-}
-
-void MaxForest::begin(std::size_t node, Tie tie) {
-    node_ = node;
-    old_tie_ = ties_[node];
-    tie_ = tie;
-    ties_[node] = tie;
-    node_keys_ = keys_.data() + leaf(0, node);
-    node_maxima_ = levels_[0].maxima.data() + node / kBlock * stride_;
-}
-
-MaxForest::Rank MaxForest::leaf_max(std::size_t column, std::size_t block) const {
-    const Key* keys = keys_.data() + (block * columns_ + column) * kBlock;
-    const Key best = largest(keys);
-    return best == 0 ? 0 : rank(best, largest_tie(keys, ties_.data() + block * kBlock, best));
-}
-
-// The first block of [first, first + count) with the largest maximum.
-MaxForest::Child MaxForest::best_block(const Level& level, std::size_t column, std::size_t first,
-                                       std::size_t count) const {
-    Child best;
-    const std::size_t end = std::min(first + count, level.blocks);
-    for (std::size_t block = first; block < end; ++block) {
-        const Rank here = level.maxima[block * stride_ + column];
-        if (here > best.rank) {
-            best = {block, here};
+// Calls visit(run) for each run with a touched column.
+template <class Visit>
+void each_run(const std::uint64_t* touched, std::size_t runs, Visit visit) {
+    for (std::size_t first = 0; first < runs; first += kRunsPerWord) {
+        for (std::uint64_t bits = touched[first / kRunsPerWord]; bits != 0;) {
+            const auto run = static_cast<std::size_t>(std::countr_zero(bits)) / kRun;
+            bits &= ~(std::uint64_t{0xff} << run * kRun);
+            visit(first + run);
         }
     }
-    return best;
 }
 
-// The maximum of the written node's block becomes `now`.
-void MaxForest::climb(std::size_t column, Rank now) {
-    std::size_t block = node_ / kBlock;
-    for (std::size_t l = 0;; ++l) {
-        Rank& slot = levels_[l].maxima[block * stride_ + column];
-        const Rank before = slot;
-        slot = now;
-        if (before == now || l + 1 == levels_.size()) {
+// Stored: what a key is kept in.
+template <class Stored>
+class TiledForest final : public MaxForest {
+  public:
+    explicit TiledForest(const Size& size);
+
+    Key at(std::size_t column, std::size_t node) const override {
+        return static_cast<Key>(
+            levels_[0][tile(node, column / kRun)][node % kBlock][column % kRun]);
+    }
+    Tie tie(std::size_t node) const override { return ties_[node]; }
+
+    void write(const NodeKeys& written) override;
+    void prefetch(std::size_t node, const std::uint64_t* touched) const override;
+    void set(std::size_t column, std::size_t node, Tie tie, Key key) override;
+    std::size_t best(std::size_t column) const override;
+
+    std::size_t nodes() const override { return nodes_; }
+    std::size_t columns() const override { return columns_; }
+    bool consistent() const override;
+    std::size_t memory_bytes() const override;
+
+  private:
+    using Row = std::array<Stored, kRun>;
+    using Tile = std::array<Row, kBlock>;
+    // A row, worked on all at once.
+    typedef Stored Lanes __attribute__((vector_size(sizeof(Row))));
+    // By node of a block: its place by tie, then order (15 is the best), and which node it is.
+    using Worths = std::array<Stored, kBlock>;
+
+    static void load(Lanes& lanes, const Row& row) { std::memcpy(&lanes, &row, sizeof lanes); }
+    static void keep_larger(Lanes& most, const Lanes& other) {
+        most = most > other ? most : other;
+    }
+    static Row row_of(const Lanes& lanes) {
+        Row row;
+        std::memcpy(&row, &lanes, sizeof row);
+        return row;
+    }
+    static Row largest(const Tile& tile) {
+        Lanes most{};
+        for (const Row& row : tile) {
+            Lanes here;
+            load(here, row);
+            keep_larger(most, here);
+        }
+        return row_of(most);
+    }
+    // Which of the nodes that have the largest key is the best; 0 where nothing fits.
+    static Row winner(const Tile& tile, const Row& largest, const Worths& worths) {
+        Lanes most;
+        load(most, largest);
+        Lanes best{};
+        for (std::size_t i = 0; i < kBlock; ++i) {
+            Lanes here;
+            load(here, tile[i]);
+            keep_larger(best, here == most ? Lanes{} + worths[i] : Lanes{});
+        }
+        const Lanes which = best & (Lanes{} + static_cast<Stored>(kBlock - 1));
+        return row_of(most != Lanes{} ? which : Lanes{});
+    }
+
+    // Tiles lie by block, then by run.
+    std::size_t tile(std::size_t entry, std::size_t run) const {
+        return entry / kBlock * runs_ + run;
+    }
+    void set_tie(std::size_t node, Tie tie);
+    void find_winners();
+    void write_run(std::size_t node, std::size_t run, const Row& keys);
+
+    // The node that a decision would take so far.
+    struct Found {
+        std::size_t node;
+        Tie tie = 0;
+    };
+    // All nodes of one column that have one key.
+    struct Wanted {
+        std::size_t column;
+        Stored key;
+    };
+    void look(std::size_t level, std::size_t block, const Wanted& wanted, Found& found) const;
+
+    std::vector<AlignedVector<Tile>> levels_;  // keys by node, then maxima by block
+    std::vector<Row> winners_;                 // [block][run], which node of the block; kept where there are ties
+    std::vector<Worths> worths_;               // by block
+    std::vector<Tie> ties_;                    // by node, padded to whole blocks
+    std::vector<Row> row_;                     // of the node being written
+    std::size_t nodes_ = 0;
+    std::size_t columns_ = 0;
+    std::size_t runs_ = 0;
+    bool tied_ = false;  // some tie was not 0: many policies have none
+};
+
+template <class Stored>
+TiledForest<Stored>::TiledForest(const Size& size)
+    : nodes_(size.nodes), columns_(size.columns), runs_((size.columns + kRun - 1) / kRun) {
+    const std::size_t blocks = blocks_of(nodes_);
+    ties_.assign(blocks * kBlock, 0);
+    Worths in_order{};  // equal ties: the first node is the best
+    for (std::size_t i = 0; i < kBlock; ++i) {
+        in_order[i] = static_cast<Stored>((kBlock - 1 - i) * kBlock + i);
+    }
+    worths_.assign(blocks, in_order);
+    winners_.resize(blocks * runs_);
+    row_.resize(runs_);
+    levels_.emplace_back(blocks * runs_);
+    std::size_t entries = blocks;
+    levels_.emplace_back(blocks_of(entries) * runs_);
+    while (entries > size.most_roots) {
+        entries = blocks_of(entries);
+        levels_.emplace_back(blocks_of(entries) * runs_);
+    }
+}
+
+template <class Stored>
+void TiledForest<Stored>::write(const NodeKeys& written) {
+    set_tie(written.node, written.tie);
+    for (std::size_t i = 0; i < written.keys.size(); ++i) {
+        const std::size_t column = written.columns[i];
+        row_[column / kRun][column % kRun] = static_cast<Stored>(written.keys[i]);
+    }
+    each_run(written.touched, runs_, [&](std::size_t run) {
+        write_run(written.node, run, row_[run]);
+        row_[run] = Row{};
+    });
+}
+
+template <class Stored>
+void TiledForest<Stored>::prefetch(std::size_t node, const std::uint64_t* touched) const {
+    const Tile* tiles = levels_[0].data() + tile(node, 0);
+    each_run(touched, runs_, [&](std::size_t run) {
+        const auto* bytes = reinterpret_cast<const char*>(tiles + run);
+        for (std::size_t line = 0; line < sizeof(Tile); line += kCacheLine) {
+            __builtin_prefetch(bytes + line, 1);
+        }
+    });
+}
+
+template <class Stored>
+void TiledForest<Stored>::set(std::size_t column, std::size_t node, Tie tie, Key key) {
+    set_tie(node, tie);
+    Row row = levels_[0][tile(node, column / kRun)][node % kBlock];
+    row[column % kRun] = static_cast<Stored>(key);
+    write_run(node, column / kRun, row);
+}
+
+// Ties change one at a time: every other node of the block moves by one place at most.
+template <class Stored>
+void TiledForest<Stored>::set_tie(std::size_t node, Tie tie) {
+    const Tie before = std::exchange(ties_[node], tie);
+    if (tie == before) {
+        return;
+    }
+    if (!std::exchange(tied_, true)) {
+        find_winners();
+    }
+    const std::size_t self = node % kBlock;
+    const Tie* ties = ties_.data() + (node - self);
+    Worths& worths = worths_[node / kBlock];
+    int place = 0;
+    for (std::size_t i = 0; i < kBlock; ++i) {
+        const bool later = i > self;  // loses when ties are equal
+        const int beaten = static_cast<int>(later ? ties[i] <= tie : ties[i] < tie);
+        const int beaten_before = static_cast<int>(later ? ties[i] <= before : ties[i] < before);
+        place += beaten;
+        worths[i] = static_cast<Stored>(worths[i] +
+                                        (beaten_before - beaten) * static_cast<int>(kBlock));
+    }
+    worths[self] = static_cast<Stored>(static_cast<std::size_t>(place) * kBlock + self);
+}
+
+// The first tie: until now nobody asked.
+template <class Stored>
+void TiledForest<Stored>::find_winners() {
+    for (std::size_t at = 0; at < winners_.size(); ++at) {
+        const Tile& keys = levels_[0][at];
+        winners_[at] = winner(keys, largest(keys), worths_[at / runs_]);
+    }
+}
+
+// The keys of a run on one node, and all that is known of them above.
+template <class Stored>
+void TiledForest<Stored>::write_run(std::size_t node, std::size_t run, const Row& keys) {
+    Tile& tile_of_node = levels_[0][tile(node, run)];
+    tile_of_node[node % kBlock] = keys;
+    Row most = largest(tile_of_node);
+    std::size_t entry = node / kBlock;
+    if (tied_) {
+        winners_[entry * runs_ + run] = winner(tile_of_node, most, worths_[entry]);
+    }
+    for (std::size_t l = 1; l < levels_.size(); ++l) {
+        Tile& above = levels_[l][tile(entry, run)];
+        if (above[entry % kBlock] == most) {
             return;
         }
-        block /= kFanOut;
-        const Rank above = levels_[l + 1].maxima[block * stride_ + column];
-        if (now < above) {
-            if (before < above) {
-                return;  // neither the old nor the new rank is the largest there
-            }
-            now = best_block(levels_[l], column, block * kFanOut, kFanOut).rank;
+        above[entry % kBlock] = most;
+        if (l + 1 < levels_.size()) {
+            most = largest(above);
+            entry /= kBlock;
         }
     }
 }
 
-std::size_t MaxForest::best(std::size_t column) const {
-    Child child = best_block(levels_.back(), column, 0, levels_.back().blocks);
-    if (child.rank == 0) {
-        return nodes_;
+template <class Stored>
+std::size_t TiledForest<Stored>::best(std::size_t column) const {
+    const AlignedVector<Tile>& top = levels_.back();
+    Stored most = 0;
+    for (std::size_t at = column / kRun; at < top.size(); at += runs_) {
+        for (const Row& row : top[at]) {
+            most = std::max(most, row[column % kRun]);
+        }
     }
-    for (std::size_t l = levels_.size() - 1; l-- > 0;) {
-        child = best_block(levels_[l], column, child.index * kFanOut, kFanOut);
+    Found found{nodes_};
+    for (std::size_t block = 0; most != 0 && block < top.size() / runs_; ++block) {
+        look(levels_.size() - 1, block, {column, most}, found);
+        if (found.node != nodes_ && !tied_) {
+            break;
+        }
     }
-    const Key* keys = keys_.data() + (child.index * columns_ + column) * kBlock;
-    const Tie* ties = ties_.data() + child.index * kBlock;
+    return found.node;
+}
+
+// Without ties the first node with the key is the best, else each block's winner may be.
+template <class Stored>
+void TiledForest<Stored>::look(std::size_t level, std::size_t block, const Wanted& wanted,
+                               Found& found) const {
+    const std::size_t lane = wanted.column % kRun;
+    const std::size_t run = wanted.column / kRun;
+    const Tile& here = levels_[level][block * runs_ + run];
     for (std::size_t i = 0; i < kBlock; ++i) {
-        if (rank(keys[i], ties[i]) == child.rank) {
-            return child.index * kBlock + i;
+        if (here[i][lane] != wanted.key) {
+            continue;
+        }
+        const std::size_t entry = block * kBlock + i;
+        if (!tied_) {
+            if (level > 0) {
+                look(level - 1, entry, wanted, found);
+            } else {
+                found.node = entry;
+            }
+            return;
+        }
+        if (level > 1) {
+            look(level - 1, entry, wanted, found);
+            continue;
+        }
+        const auto which = static_cast<std::size_t>(winners_[entry * runs_ + run][lane]);
+        const std::size_t node = entry * kBlock + which;
+        if (found.node == nodes_ || ties_[node] > found.tie) {
+            found = {node, ties_[node]};
         }
     }
-    TESSERA_ASSERT(false, "a block holds its maximum");
-    return nodes_;
 }
 
-void MaxForest::clear_column(std::size_t column) {
-    for (std::size_t block = 0; block < levels_[0].blocks; ++block) {
-        std::fill_n(keys_.data() + (block * columns_ + column) * kBlock, kBlock, 0);
-    }
-    for (Level& level : levels_) {
-        for (std::size_t block = 0; block < level.blocks; ++block) {
-            level.maxima[block * stride_ + column] = 0;
-        }
-    }
-}
-
-bool MaxForest::consistent() const {
-    for (std::size_t l = 0; l < levels_.size(); ++l) {
-        for (std::size_t block = 0; block < levels_[l].blocks; ++block) {
-            for (std::size_t column = 0; column < columns_; ++column) {
-                const Rank fresh =
-                    l == 0 ? leaf_max(column, block)
-                           : best_block(levels_[l - 1], column, block * kFanOut, kFanOut).rank;
-                if (levels_[l].maxima[block * stride_ + column] != fresh) {
-                    return false;
-                }
+template <class Stored>
+bool TiledForest<Stored>::consistent() const {
+    for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
+        for (std::size_t at = 0; at < levels_[l].size(); ++at) {
+            const std::size_t entry = at / runs_;
+            const Row most = largest(levels_[l][at]);
+            if (levels_[l + 1][tile(entry, at % runs_)][entry % kBlock] != most ||
+                (l == 0 && tied_ && winners_[at] != winner(levels_[0][at], most, worths_[entry]))) {
+                return false;
             }
         }
     }
     return true;
 }
 
-std::size_t MaxForest::memory_bytes() const {
-    std::size_t bytes = keys_.capacity() * sizeof(Key) + ties_.capacity() * sizeof(Tie);
-    for (const Level& level : levels_) {
-        bytes += level.maxima.capacity() * sizeof(Rank);
+template <class Stored>
+std::size_t TiledForest<Stored>::memory_bytes() const {
+    std::size_t bytes = ties_.capacity() * sizeof(Tie) + worths_.capacity() * sizeof(Worths) +
+                        (winners_.capacity() + row_.capacity()) * sizeof(Row);
+    for (const AlignedVector<Tile>& level : levels_) {
+        bytes += level.capacity() * sizeof(Tile);
     }
     return bytes;
+}
+
+}  // namespace
+
+std::unique_ptr<MaxForest> MaxForest::make(const Size& size) {
+    if (size.largest <= kMostNarrow) {
+        return std::make_unique<TiledForest<std::int16_t>>(size);
+    }
+    return std::make_unique<TiledForest<Key>>(size);
 }
 
 }  // namespace tessera

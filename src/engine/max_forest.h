@@ -1,98 +1,66 @@
 // One max tree per column over all nodes, in node order.
 //
-// best(column) walks from the root to the first node of the largest rank (key, then the node's
-// tie), so node order costs no bits. A write climbs only while it changes a block's maximum.
-//
-// A change writes a hundred columns of one node, a decision reads one. So the keys of a block of
-// nodes are one cache line per column, which a fall of its maximum looks through, the maxima of a
-// block lie side by side for all columns, and levels that spare a decision little are left out: it
-// looks through some hundred maxima itself. Ties are kept once per node, not per column.
+// best(column) finds the first node of the largest rank (key, then the node's tie), so node order
+// costs no bits. A change rewrites a hundred columns of one node, a decision reads one column. So
+// columns lie in runs of eight, side by side, and a run is brought up to date by a few operations on
+// all eight at once: the maxima of a block of nodes are taken anew, whether they rose or fell. What
+// bounds the rate is how much memory a change touches: keys are kept in 16 bits where the scorer's
+// fit, and ties once per node. A decision looks at the ties of the nodes whose keys are equal.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <memory>
+#include <span>
 
-#include "base/aligned_vector.h"
 #include "policy/scorer.h"
 
 namespace tessera {
 
 class MaxForest {
   public:
-    static constexpr std::size_t kBlock = 16;   // nodes per block
-    static constexpr std::size_t kFanOut = 16;  // entries per entry of the level above
+    static constexpr std::size_t kBlock = 16;  // entries per entry of the level above
+    static constexpr std::size_t kRun = 8;     // columns per run
+    static constexpr Key kMostNarrow = 0x7fff;  // largest key that is kept in 16 bits
 
-    // Up to `most_roots` maxima a decision looks through itself, without a level above them.
-    void resize(std::size_t nodes, std::size_t columns, std::size_t most_roots = 512);
+    struct Size {
+        std::size_t nodes = 0;
+        std::size_t columns = 0;
+        Key largest = kMostNarrow;  // key that will be written
+        // Up to so many maxima a decision looks through itself, without a level above them.
+        std::size_t most_roots = 512;
+    };
+    // All keys 0.
+    static std::unique_ptr<MaxForest> make(const Size& size);
+    virtual ~MaxForest() = default;
 
-    Key at(std::size_t column, std::size_t node) const { return keys_[leaf(column, node)]; }
-    Tie tie(std::size_t node) const { return ties_[node]; }
+    virtual Key at(std::size_t column, std::size_t node) const = 0;
+    virtual Tie tie(std::size_t node) const = 0;
 
-    // A node's new keys are written after begin(): all that are not 0, before or after.
-    void begin(std::size_t node, Tie tie);
-    // Asks for a column's memory, so that write() need not wait for it.
-    void prefetch(std::size_t column) const { __builtin_prefetch(node_keys_ + column * kBlock); }
-    void write(std::size_t column, Key key) {
-        Key& slot = node_keys_[column * kBlock];
-        const Rank before = rank(slot, old_tie_);
-        const Rank now = rank(key, tie_);
-        if (before == now) {
-            return;
-        }
-        slot = key;
-        const Rank top = node_maxima_[column];
-        if (now >= top) {
-            climb(column, now);
-        } else if (before == top) {
-            climb(column, leaf_max(column, node_ / kBlock));
-        }
-    }
+    // A node's keys, all that are not 0. `touched` has a bit per column: set where the key was not 0
+    // before or is not 0 now.
+    struct NodeKeys {
+        std::size_t node = 0;
+        Tie tie = 0;
+        std::span<const std::uint16_t> columns;
+        std::span<const Key> keys;
+        const std::uint64_t* touched = nullptr;
+    };
+    virtual void write(const NodeKeys& written) = 0;
+    // Asks for the memory of these columns, so that write() need not wait for it.
+    virtual void prefetch(std::size_t node, const std::uint64_t* touched) const = 0;
+
+    // One key, and the maxima of its column: for a column that changes on all nodes.
+    virtual void set(std::size_t column, std::size_t node, Tie tie, Key key) = 0;
 
     // The first node with the largest rank; nodes() when every key is 0.
-    std::size_t best(std::size_t column) const;
-    void clear_column(std::size_t column);
+    virtual std::size_t best(std::size_t column) const = 0;
 
-    std::size_t nodes() const { return nodes_; }
-    std::size_t columns() const { return columns_; }
+    virtual std::size_t nodes() const = 0;
+    virtual std::size_t columns() const = 0;
     // Every maximum equals that of its block: for tests.
-    bool consistent() const;
-    std::size_t memory_bytes() const;
-
-  private:
-    using Rank = std::uint64_t;  // key, then tie; 0 = does not fit
-
-    struct Level {
-        AlignedVector<Rank> maxima;  // [block][column], rows of stride_
-        std::size_t blocks = 0;
-    };
-    struct Child {
-        std::size_t index = 0;
-        Rank rank = 0;
-    };
-
-    static Rank rank(Key key, Tie tie) { return key == 0 ? 0 : Rank{key} << 32 | tie; }
-    std::size_t leaf(std::size_t column, std::size_t node) const {
-        return (node / kBlock * columns_ + column) * kBlock + node % kBlock;
-    }
-    Rank leaf_max(std::size_t column, std::size_t block) const;
-    void climb(std::size_t column, Rank now);
-    Child best_block(const Level& level, std::size_t column, std::size_t first,
-                     std::size_t count) const;
-
-    AlignedVector<Key> keys_;    // [block of nodes][column][node in the block]
-    std::vector<Tie> ties_;      // by node, padded to whole blocks
-    std::vector<Level> levels_;  // the last one is looked through as a whole
-    std::size_t nodes_ = 0;
-    std::size_t columns_ = 0;
-    std::size_t stride_ = 0;
-    // Of the node being written.
-    std::size_t node_ = 0;
-    Tie old_tie_ = 0;
-    Tie tie_ = 0;
-    Key* node_keys_ = nullptr;
-    const Rank* node_maxima_ = nullptr;
+    virtual bool consistent() const = 0;
+    virtual std::size_t memory_bytes() const = 0;
 };
 
 }  // namespace tessera

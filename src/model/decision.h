@@ -130,7 +130,7 @@ struct ScoreTerm {
 struct Candidate {
     NodeIndex node;
     std::uint32_t key = 0;           // what is compared first
-    std::uint32_t tie = 0;           // then this; of equal ones the node added first wins
+    std::uint64_t tie = 0;           // then this; of equal ones the node added first wins
     std::vector<ScoreTerm> terms{};  // in the policy's own unit; larger is better
     double score = 0;                // their sum
 };

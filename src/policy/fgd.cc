@@ -127,6 +127,7 @@ class FgdScorer final : public Scorer {
         }
     }
 
+    Key largest_key() const override { return 101; }
     void score(const NodeState& node, std::span<const ClassIndex> classes,
                std::span<Key> keys) const override;
     void choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,

@@ -15,20 +15,11 @@ namespace {
 constexpr std::int64_t kQuantum = 40 * kUnit;
 constexpr std::int32_t kIdleQuantum = 200;
 
-// The key, most significant first: 14 bits of score, 8 bits for little idle GPU (in steps of
-// 200 milli).
-constexpr int kIdleBits = 8;
-constexpr std::int64_t kScoreOffset = 1 << 13;
+constexpr std::int64_t kScoreOffset = 1 << 13;  // a key is 14 bits of score
 
-Key idle_bits(const NodeState& node) {
-    constexpr std::int32_t most = (1 << kIdleBits) - 1;
-    return static_cast<Key>(most - std::min(most, node.idle_value / kIdleQuantum));
-}
-
-Key make_key(std::int64_t gain, Key idle) {
-    const std::int64_t score = std::clamp<std::int64_t>(floor_divide(gain, kQuantum) + kScoreOffset,
-                                                        1, 2 * kScoreOffset - 1);
-    return static_cast<Key>(score) << kIdleBits | idle;
+Key make_key(std::int64_t gain) {
+    return static_cast<Key>(std::clamp<std::int64_t>(floor_divide(gain, kQuantum) + kScoreOffset, 1,
+                                                     2 * kScoreOffset - 1));
 }
 
 Leftovers leftovers(const NodeState& node) {
@@ -173,17 +164,22 @@ class TesseraScorer::Evaluation {
 void TesseraScorer::score(const NodeState& node, std::span<const ClassIndex> classes,
                           std::span<Key> keys) const {
     Evaluation evaluation(*this, node);
-    const Key idle = idle_bits(node);
     for (std::size_t i = 0; i < classes.size(); ++i) {
-        keys[i] = make_key(evaluation.gain(classes[i]), idle);
+        keys[i] = make_key(evaluation.gain(classes[i]));
     }
 }
 
-// The node whose oldest GPU pod started first; nodes without GPU pods last. A start never changes,
-// and young nodes are left to drain. Beyond 2^32 starts all are equally young.
+Key TesseraScorer::largest_key() const { return 2 * kScoreOffset - 1; }
+
+// Little idle GPU first, in steps of 200 milli. Then the node whose oldest GPU pod started first;
+// nodes without GPU pods last. A start never changes, and young nodes are left to drain. Beyond 2^32
+// starts all are equally young.
 Tie TesseraScorer::tie(const NodeState& node) const {
-    constexpr std::uint64_t latest = std::numeric_limits<Tie>::max();
-    return static_cast<Tie>(latest - std::min(node.oldest_start, latest));
+    constexpr int kAgeBits = 32;
+    constexpr std::uint64_t latest = (std::uint64_t{1} << kAgeBits) - 1;
+    constexpr std::int32_t most = 255;
+    const auto little = static_cast<Tie>(most - std::min(most, node.idle_value / kIdleQuantum));
+    return little << kAgeBits | (latest - std::min(node.oldest_start, latest));
 }
 
 void TesseraScorer::choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,

@@ -16,6 +16,7 @@ class TesseraScorer final : public Scorer {
 
     void score(const NodeState& node, std::span<const ClassIndex> classes,
                std::span<Key> keys) const override;
+    Key largest_key() const override;
     Tie tie(const NodeState& node) const override;
     void choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,
                 std::uint64_t draw, DeviceList& devices) const override;

@@ -63,10 +63,9 @@ std::int64_t floored(std::int64_t gain) {
         std::floor(static_cast<double>(gain) / static_cast<double>(40 * kUnit)));
 }
 
-// The key as documented: the floored score above eight bits for little idle GPU.
-Key expected_key(const NodeState& node, std::int64_t score) {
-    const auto idle = static_cast<Key>(255 - std::min(255, node.idle_value / 200));
-    return static_cast<Key>(std::clamp<std::int64_t>(score + 8'192, 1, 16'383)) << 8 | idle;
+// The key as documented: the floored score.
+Key expected_key(std::int64_t score) {
+    return static_cast<Key>(std::clamp<std::int64_t>(score + 8'192, 1, 16'383));
 }
 
 struct Tried {
@@ -132,7 +131,7 @@ TEST(TesseraScorerProperty, KeyIsWhatTheChosenDevicesCost) {
         const DeviceList devices = TestWorld::chosen(*tried.scorer, node, c);
         ASSERT_EQ(devices.size(), tried.world[c].gpus);
         ASSERT_EQ(TestWorld::key(*tried.scorer, node, c),
-                  expected_key(node, floored(tried.gain(node, c, devices))))
+                  expected_key(floored(tried.gain(node, c, devices))))
             << "footprint " << static_cast<int>(tried.world[c].footprint);
     });
     EXPECT_GT(count, 1'000);
@@ -160,7 +159,7 @@ TEST(TesseraScorerProperty, AShareGoesToTheFirstOfTheBestDevices) {
         }
         ASSERT_EQ(TestWorld::chosen(*tried.scorer, node, c),
                   DeviceList{GpuIndex(static_cast<std::uint8_t>(best))});
-        ASSERT_EQ(TestWorld::key(*tried.scorer, node, c), expected_key(node, best_score));
+        ASSERT_EQ(TestWorld::key(*tried.scorer, node, c), expected_key(best_score));
     });
     EXPECT_GT(count, 500);
 }
@@ -177,17 +176,21 @@ TEST(TesseraScorerProperty, ExplanationSumsToTheGain) {
     });
 }
 
-TEST(TesseraScorerProperty, OlderNodesWinTies) {
+TEST(TesseraScorerProperty, LittleIdleThenOlderNodesWinTies) {
     Tried tried;
     make(tried, 1);
-    NodeState node;
-    EXPECT_EQ(tried.scorer->tie(node), 0U);  // no GPU pod: last
-    node.oldest_start = 5;
-    const Tie five = tried.scorer->tie(node);
-    node.oldest_start = 6;
-    EXPECT_GT(five, tried.scorer->tie(node));
-    node.oldest_start = std::uint64_t{1} << 40;
-    EXPECT_EQ(tried.scorer->tie(node), 0U);
+    const auto tie = [&](std::int32_t idle, std::uint64_t start) {
+        NodeState node;
+        node.idle_value = idle;
+        node.oldest_start = start;
+        return tried.scorer->tie(node);
+    };
+    EXPECT_GT(tie(0, 5), tie(0, 6));
+    EXPECT_GT(tie(0, 6), tie(0, kNeverStarted));  // no GPU pod: last
+    EXPECT_EQ(tie(0, std::uint64_t{1} << 40), tie(0, kNeverStarted));
+    EXPECT_EQ(tie(0, 5), tie(199, 5));  // steps of 200 milli
+    EXPECT_GT(tie(199, kNeverStarted), tie(200, 5));
+    EXPECT_EQ(tie(255 * 200, kNeverStarted), 0U);
 }
 
 }  // namespace
