@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -41,8 +42,7 @@ class TiledForest final : public MaxForest {
     explicit TiledForest(const Size& size);
 
     Key at(std::size_t column, std::size_t node) const override {
-        return static_cast<Key>(
-            levels_[0][tile(node, column / kRun)][node % kBlock][column % kRun]);
+        return key_of(levels_[0][tile(node, column / kRun)][node % kBlock][column % kRun]);
     }
     Tie tie(std::size_t node) const override { return ties_[node]; }
 
@@ -59,6 +59,23 @@ class TiledForest final : public MaxForest {
   private:
     using Row = std::array<Stored, kRun>;
     using Tile = std::array<Row, kBlock>;
+    // Baseline processors compare signed numbers of 16 bits: there a key is kept less 2^15.
+    static constexpr Stored kNothing = std::numeric_limits<Stored>::min();
+    static Stored stored(Key key) { return static_cast<Stored>(key + static_cast<Key>(kNothing)); }
+    static Key key_of(Stored stored) {
+        return static_cast<Key>(stored) - static_cast<Key>(kNothing);
+    }
+    static constexpr Row nothing() {
+        Row row{};
+        row.fill(kNothing);
+        return row;
+    }
+    static constexpr Tile nothing_at_all() {
+        Tile tile{};
+        tile.fill(nothing());
+        return tile;
+    }
+
     // A row, worked on all at once.
     typedef Stored Lanes __attribute__((vector_size(sizeof(Row))));
     // By node of a block: its place by tie, then order (15 is the best), and which node it is.
@@ -74,10 +91,11 @@ class TiledForest final : public MaxForest {
         return row;
     }
     static Row largest(const Tile& tile) {
-        Lanes most{};
-        for (const Row& row : tile) {
+        Lanes most;
+        load(most, tile[0]);
+        for (std::size_t i = 1; i < kBlock; ++i) {
             Lanes here;
-            load(here, row);
+            load(here, tile[i]);
             keep_larger(most, here);
         }
         return row_of(most);
@@ -93,7 +111,7 @@ class TiledForest final : public MaxForest {
             keep_larger(best, here == most ? Lanes{} + worths[i] : Lanes{});
         }
         const Lanes which = best & (Lanes{} + static_cast<Stored>(kBlock - 1));
-        return row_of(most != Lanes{} ? which : Lanes{});
+        return row_of(most != Lanes{} + kNothing ? which : Lanes{});
     }
 
     // Tiles lie by block, then by run.
@@ -138,13 +156,13 @@ TiledForest<Stored>::TiledForest(const Size& size)
     }
     worths_.assign(blocks, in_order);
     winners_.resize(blocks * runs_);
-    row_.resize(runs_);
-    levels_.emplace_back(blocks * runs_);
+    row_.assign(runs_, nothing());
+    levels_.emplace_back(blocks * runs_, nothing_at_all());
     std::size_t entries = blocks;
-    levels_.emplace_back(blocks_of(entries) * runs_);
+    levels_.emplace_back(blocks_of(entries) * runs_, nothing_at_all());
     while (entries > size.most_roots) {
         entries = blocks_of(entries);
-        levels_.emplace_back(blocks_of(entries) * runs_);
+        levels_.emplace_back(blocks_of(entries) * runs_, nothing_at_all());
     }
 }
 
@@ -153,11 +171,11 @@ void TiledForest<Stored>::write(const NodeKeys& written) {
     set_tie(written.node, written.tie);
     for (std::size_t i = 0; i < written.keys.size(); ++i) {
         const std::size_t column = written.columns[i];
-        row_[column / kRun][column % kRun] = static_cast<Stored>(written.keys[i]);
+        row_[column / kRun][column % kRun] = stored(written.keys[i]);
     }
     each_run(written.touched, runs_, [&](std::size_t run) {
         write_run(written.node, run, row_[run]);
-        row_[run] = Row{};
+        row_[run] = nothing();
     });
 }
 
@@ -176,7 +194,7 @@ template <class Stored>
 void TiledForest<Stored>::set(std::size_t column, std::size_t node, Tie tie, Key key) {
     set_tie(node, tie);
     Row row = levels_[0][tile(node, column / kRun)][node % kBlock];
-    row[column % kRun] = static_cast<Stored>(key);
+    row[column % kRun] = stored(key);
     write_run(node, column / kRun, row);
 }
 
@@ -240,14 +258,14 @@ void TiledForest<Stored>::write_run(std::size_t node, std::size_t run, const Row
 template <class Stored>
 std::size_t TiledForest<Stored>::best(std::size_t column) const {
     const AlignedVector<Tile>& top = levels_.back();
-    Stored most = 0;
+    Stored most = kNothing;
     for (std::size_t at = column / kRun; at < top.size(); at += runs_) {
         for (const Row& row : top[at]) {
             most = std::max(most, row[column % kRun]);
         }
     }
     Found found{nodes_};
-    for (std::size_t block = 0; most != 0 && block < top.size() / runs_; ++block) {
+    for (std::size_t block = 0; most != kNothing && block < top.size() / runs_; ++block) {
         look(levels_.size() - 1, block, {column, most}, found);
         if (found.node != nodes_ && !tied_) {
             break;

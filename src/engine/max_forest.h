@@ -21,7 +21,7 @@ class MaxForest {
   public:
     static constexpr std::size_t kBlock = 16;  // entries per entry of the level above
     static constexpr std::size_t kRun = 8;     // columns per run
-    static constexpr Key kMostNarrow = 0x7fff;  // largest key that is kept in 16 bits
+    static constexpr Key kMostNarrow = 0xffff;  // largest key that is kept in 16 bits
 
     struct Size {
         std::size_t nodes = 0;

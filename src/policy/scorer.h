@@ -45,7 +45,7 @@ class Scorer {
 
     virtual Selection selection() const { return Selection::best; }
 
-    // No key is larger. The engine keeps keys in half the memory where they are below 2^15, which
+    // No key is larger. The engine keeps keys in half the memory where they are below 2^16, which
     // makes it faster by a third where there are many classes.
     virtual Key largest_key() const { return std::numeric_limits<Key>::max(); }
 

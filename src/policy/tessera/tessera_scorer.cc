@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 
 #include "base/floor_divide.h"
@@ -15,11 +16,28 @@ namespace {
 constexpr std::int64_t kQuantum = 40 * kUnit;
 constexpr std::int32_t kIdleQuantum = 200;
 
-constexpr std::int64_t kScoreOffset = 1 << 13;  // a key is 14 bits of score
+// A key is 13 bits of score, which is a loss far more often than a gain, then 3 for little idle GPU:
+// scores are often equal, and a decision looks at the tie of each node whose key is.
+constexpr std::int64_t kScoreOffset = 6 << 10;
+constexpr std::int64_t kMostScore = (8 << 10) - 1;
+constexpr int kIdleBits = 3;
+constexpr std::int32_t kMostIdle = 255;
 
-Key make_key(std::int64_t gain) {
-    return static_cast<Key>(std::clamp<std::int64_t>(floor_divide(gain, kQuantum) + kScoreOffset, 1,
-                                                     2 * kScoreOffset - 1));
+// From 0, for 51 GPUs and more, to 255 for none.
+std::int32_t little_idle(const NodeState& node) {
+    return kMostIdle - std::min(kMostIdle, node.idle_value / kIdleQuantum);
+}
+
+// The same in few bits: none, one step, two or three, four to seven ...
+Key idle_bits(const NodeState& node) {
+    constexpr int most = (1 << kIdleBits) - 1;
+    const auto steps = static_cast<std::uint32_t>(kMostIdle - little_idle(node));
+    return static_cast<Key>(most - std::min(most, static_cast<int>(std::bit_width(steps))));
+}
+
+Key make_key(std::int64_t gain, Key idle) {
+    const std::int64_t score = floor_divide(gain, kQuantum) + kScoreOffset;
+    return static_cast<Key>(std::clamp<std::int64_t>(score, 1, kMostScore)) << kIdleBits | idle;
 }
 
 Leftovers leftovers(const NodeState& node) {
@@ -164,12 +182,13 @@ class TesseraScorer::Evaluation {
 void TesseraScorer::score(const NodeState& node, std::span<const ClassIndex> classes,
                           std::span<Key> keys) const {
     Evaluation evaluation(*this, node);
+    const Key idle = idle_bits(node);
     for (std::size_t i = 0; i < classes.size(); ++i) {
-        keys[i] = make_key(evaluation.gain(classes[i]));
+        keys[i] = make_key(evaluation.gain(classes[i]), idle);
     }
 }
 
-Key TesseraScorer::largest_key() const { return 2 * kScoreOffset - 1; }
+Key TesseraScorer::largest_key() const { return ((kMostScore + 1) << kIdleBits) - 1; }
 
 // Little idle GPU first, in steps of 200 milli. Then the node whose oldest GPU pod started first;
 // nodes without GPU pods last. A start never changes, and young nodes are left to drain. Beyond 2^32
@@ -177,9 +196,8 @@ Key TesseraScorer::largest_key() const { return 2 * kScoreOffset - 1; }
 Tie TesseraScorer::tie(const NodeState& node) const {
     constexpr int kAgeBits = 32;
     constexpr std::uint64_t latest = (std::uint64_t{1} << kAgeBits) - 1;
-    constexpr std::int32_t most = 255;
-    const auto little = static_cast<Tie>(most - std::min(most, node.idle_value / kIdleQuantum));
-    return little << kAgeBits | (latest - std::min(node.oldest_start, latest));
+    return static_cast<Tie>(little_idle(node)) << kAgeBits |
+           (latest - std::min(node.oldest_start, latest));
 }
 
 void TesseraScorer::choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,

@@ -63,9 +63,14 @@ std::int64_t floored(std::int64_t gain) {
         std::floor(static_cast<double>(gain) / static_cast<double>(40 * kUnit)));
 }
 
-// The key as documented: the floored score.
-Key expected_key(std::int64_t score) {
-    return static_cast<Key>(std::clamp<std::int64_t>(score + 8'192, 1, 16'383));
+// The key as documented: the floored score above three bits for little idle GPU.
+Key expected_key(const NodeState& node, std::int64_t score) {
+    int halvings = 0;
+    for (int steps = std::min(255, node.idle_value / 200); steps > 0; steps /= 2) {
+        ++halvings;
+    }
+    return static_cast<Key>(std::clamp<std::int64_t>(score + 6'144, 1, 8'191) * 8 + 7 -
+                            std::min(7, halvings));
 }
 
 struct Tried {
@@ -131,7 +136,7 @@ TEST(TesseraScorerProperty, KeyIsWhatTheChosenDevicesCost) {
         const DeviceList devices = TestWorld::chosen(*tried.scorer, node, c);
         ASSERT_EQ(devices.size(), tried.world[c].gpus);
         ASSERT_EQ(TestWorld::key(*tried.scorer, node, c),
-                  expected_key(floored(tried.gain(node, c, devices))))
+                  expected_key(node, floored(tried.gain(node, c, devices))))
             << "footprint " << static_cast<int>(tried.world[c].footprint);
     });
     EXPECT_GT(count, 1'000);
@@ -159,7 +164,7 @@ TEST(TesseraScorerProperty, AShareGoesToTheFirstOfTheBestDevices) {
         }
         ASSERT_EQ(TestWorld::chosen(*tried.scorer, node, c),
                   DeviceList{GpuIndex(static_cast<std::uint8_t>(best))});
-        ASSERT_EQ(TestWorld::key(*tried.scorer, node, c), expected_key(best_score));
+        ASSERT_EQ(TestWorld::key(*tried.scorer, node, c), expected_key(node, best_score));
     });
     EXPECT_GT(count, 500);
 }
