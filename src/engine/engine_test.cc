@@ -180,6 +180,20 @@ TEST(Engine, ANodeThatComesLaterIsUsed) {
     }
 }
 
+// Room for new nodes grows with the cluster: a thousand that come one by one are few rebuilds.
+TEST(Engine, LikeNodesJoinWithoutANewIndex) {
+    Engine engine({node_spec(2, 8'000)}, policy("binpack"));
+    const ClassIndex two = engine.intern(demand_of(4'000, {gpu_request(2, 1000)}));
+    for (std::uint32_t n = 1; n <= 1'000; ++n) {
+        ASSERT_TRUE(engine.arrive(PodIndex(n), two)) << n;
+        EXPECT_EQ(engine.placement(PodIndex(n))->node, NodeIndex(n - 1));
+        EXPECT_FALSE(engine.try_place(PodIndex(n + 1), two));
+        ASSERT_TRUE(engine.add_node(node_spec(2, 8'000)).has_value());
+    }
+    EXPECT_LE(engine.placer().counters().rebuilds, 12U);
+    EXPECT_TRUE(engine.placer().consistent());
+}
+
 TEST(Engine, HealthKeepsPodsAwayAndLetsThemBack) {
     Engine engine({node_spec(1, 8'000)}, policy("tessera"));
     const ClassIndex one = engine.intern(demand_of(1'000, {gpu_request(1, 300)}));

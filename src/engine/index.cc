@@ -11,6 +11,7 @@ namespace tessera {
 namespace {
 
 constexpr std::size_t kWordBits = Feasibility::kWordBits;
+constexpr std::size_t kSpareNodes = 64;
 
 // Scorers share work between neighbours: classes that ask the same of GPUs lie together, those of
 // equal cores side by side, free columns last. Columns given later break the order, which costs
@@ -40,11 +41,12 @@ void Index::reset(std::shared_ptr<const Scorer> scorer, std::span<const ClassInd
         }
     }
     feasibility_.rebuild(catalog(), columns_);
-    forest_ = MaxForest::make({.nodes = cluster_.size(),
+    capacity_ = cluster_.size() + cluster_.size() / 8 + kSpareNodes;
+    forest_ = MaxForest::make({.nodes = capacity_,
                                .columns = columns_.size(),
                                .largest = scorer_->largest_key()});
     const std::size_t words = feasibility_.words();
-    sets_.assign(cluster_.size() * words, 0);
+    sets_.assign(capacity_ * words, 0);
     fit_.assign(words, 0);
     touched_.assign(words, 0);
     counts_.assign(columns_.size(), 0);

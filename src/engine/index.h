@@ -39,6 +39,8 @@ class Index final : public Census {
     }
     std::span<const ClassIndex> columns() const { return columns_; }
 
+    // So many nodes find room: new ones are refreshed as any other, and only then looked at.
+    std::size_t capacity() const { return capacity_; }
     void refresh(NodeIndex node);
     void refresh_first(std::size_t nodes);
     void refresh_all() { refresh_first(cluster_.size()); }
@@ -71,6 +73,7 @@ class Index final : public Census {
     std::shared_ptr<const Scorer> scorer_;
     Feasibility feasibility_;
     std::unique_ptr<MaxForest> forest_;
+    std::size_t capacity_ = 0;
     std::vector<ClassIndex> columns_;
     std::vector<std::int16_t> column_of_;  // by class; -1 = none
     std::vector<std::int32_t> counts_;     // nodes that fit, by column

@@ -189,7 +189,8 @@ void Placer::build_slice() {
 }
 
 void Placer::node_changed(NodeIndex node) {
-    if (known_ != extent()) {
+    if (outgrown()) {
+        ++counters_.rebuilds;
         nodes_replaced();
         return;
     }

@@ -69,9 +69,9 @@ class Placer {
     std::optional<Placement> choose_on(const Cluster& cluster, NodeIndex node,
                                        ClassIndex demand_class, std::uint64_t draw) const;
 
-    // Something on the node changed: what is left, its health, its capacity. A new node, or a
-    // kind of device or node that was not there before, makes a new index: the policy's tables
-    // know nothing of it.
+    // Something on the node changed: what is left, its health, its capacity, or that it is new. A
+    // kind of device or node that was not there before makes a new index, at once: the policy's
+    // tables know nothing of it. So do more new nodes than there was room for.
     void node_changed(NodeIndex node);
 
     // Builds the whole index anew, at once, from the scores in force. For benchmarks and tests.
@@ -98,7 +98,6 @@ class Placer {
         std::uint64_t count = 0;
     };
     struct Extent {
-        std::size_t nodes = 0;
         std::size_t kinds = 0;
         std::size_t shapes = 0;
 
@@ -121,8 +120,10 @@ class Placer {
                                          DeviceList& devices) const;
     bool grantable(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
     void nodes_replaced();
-    Extent extent() const {
-        return {cluster_.size(), cluster_.kind_count(), cluster_.shape_count()};
+    Extent extent() const { return {cluster_.kind_count(), cluster_.shape_count()}; }
+    bool outgrown() const {
+        return known_ != extent() || cluster_.size() > index_->capacity() ||
+               (next_ != nullptr && cluster_.size() > next_->capacity());
     }
     PolicyUpdate ask_policy();
     void adopt(PolicyUpdate update);
@@ -136,7 +137,7 @@ class Placer {
     ClassTable classes_;
     std::vector<Sightings> sightings_;  // by class
     std::uint64_t seen_ = 0;
-    Extent known_;  // what the index was made for
+    Extent known_;  // what the scorer was made for
     Rng rng_;
     std::unique_ptr<Index> index_;
     std::unique_ptr<Index> next_;  // of the coming epoch, nodes [0, built_) are in it
