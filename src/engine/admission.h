@@ -40,6 +40,11 @@ class Admission {
         }
     }
 
+    // As of the last restrict().
+    bool admits(NodeIndex node, std::size_t column) const {
+        return !in_use() || (rows_[node.slot() * words_ + column / 64] >> (column % 64) & 1) != 0;
+    }
+
     bool in_use() const { return !rows_.empty(); }
     std::size_t memory_bytes() const;
 

@@ -102,12 +102,14 @@ void Index::each_host(ClassIndex demand_class, Visit visit) const {
 
 template <class Visit>
 void Index::each_with_room(ClassIndex demand_class, Visit visit) const {
-    if (!admission_.in_use()) {
-        each_host(demand_class, visit);
-        return;
-    }
+    const int known = column_of(demand_class);
+    const auto column = static_cast<std::size_t>(known);
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
-        if (has_room(demand_class, NodeIndex(n))) {
+        // A key tells, but for nodes that have none because they do not admit the class.
+        const bool room = known >= 0 && admission_.admits(NodeIndex(n), column)
+                              ? forest_->at(column, n) != 0
+                              : has_room(demand_class, NodeIndex(n));
+        if (room) {
             visit(NodeIndex(n));
         }
     }

@@ -329,10 +329,10 @@ TEST(PlacerProperty, MoreClassesThanFirstColumns) {
 // scored again, and that must be enough.
 TEST(PlacerProperty, HostPricesReachEveryNodeTheyConcern) {
     Case tried{.policy = "tessera", .demands = 12, .steps = 1'200, .whole_nodes = true};
-    for (const bool constraints : {false, true}) {
-        tried.constraints = constraints;
-        EXPECT_GT(run_clusters(tried, 4).counters.host_refreshes, 0U) << constraints;
-    }
+    EXPECT_GT(run_clusters(tried, 4).counters.host_refreshes, 0U);
+    // A price also moves the keys of nodes that do not admit the class. Few clusters show it.
+    tried.constraints = true;
+    EXPECT_GT(run_clusters(tried, 30).counters.host_refreshes, 0U);
 }
 
 }  // namespace
