@@ -21,6 +21,13 @@ void write_fix(const Fix& fix, const DecisionNames& names, JsonWriter& json) {
         json.member("model",
                     fix.model.valid() ? names.vocabulary.models.name(fix.model) : "unknown");
     }
+    if (fix.kind == FixKind::tolerate_taint) {
+        json.member("taint", pair_text(fix.key, fix.value, names.vocabulary));
+    } else if (fix.kind == FixKind::without_selector) {
+        json.member("label", pair_text(fix.key, fix.value, names.vocabulary));
+    } else if (fix.kind == FixKind::without_pin) {
+        json.member("node", names.vocabulary.label_values.name(fix.value));
+    }
     json.member("nodes", fix.nodes);
     json.member("gpus", fix.gpus);
     json.end_object();
@@ -38,6 +45,10 @@ void write_refusal(const Decision& decision, const DecisionNames& names, JsonWri
         json.member("nodes", count.nodes);
         json.member("nodesAny", count.nodes_any);
         json.member("gpus", count.gpus);
+        if (count.obstacle) {
+            json.member("obstacle", obstacle_text(count.code, *count.obstacle, names.vocabulary));
+            json.member("obstacleNodes", count.obstacle_nodes);
+        }
         json.end_object();
     }
     json.end_array();
@@ -55,6 +66,21 @@ void write_refusal(const Decision& decision, const DecisionNames& names, JsonWri
 }
 
 }  // namespace
+
+std::string pair_text(LabelKey key, LabelValue value, const Vocabulary& names) {
+    const std::string_view word = value.valid() ? names.label_values.name(value) : "";
+    return fmt::format("{}{}{}", names.label_keys.name(key), word.empty() ? "" : "=", word);
+}
+
+std::string obstacle_text(RefusalCode code, const Obstacle& obstacle, const Vocabulary& names) {
+    if (!obstacle.key.valid()) {
+        return std::string(names.label_values.name(obstacle.value));
+    }
+    const std::string pair = pair_text(obstacle.key, obstacle.value, names);
+    return code == RefusalCode::node_tainted
+               ? fmt::format("{}:{}", pair, to_string(obstacle.effect))
+               : pair;
+}
 
 std::string_view to_string(LinkLevel level) { return kLinkWords[static_cast<std::size_t>(level)]; }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "base/json_writer.h"
@@ -29,6 +30,12 @@ void write_decision(const Decision& decision, const DecisionNames& names, JsonWr
 void write_placement(const Placement& placement, const DecisionNames& names, JsonWriter& json);
 void write_candidate(const Candidate& candidate, const DecisionNames& names, JsonWriter& json);
 void write_devices(const DeviceChoice& devices, JsonWriter& json);
+
+// "gpu=only:NoSchedule", "zone=x", "zone" or a node's name: an obstacle, by the code of its
+// refusal.
+std::string obstacle_text(RefusalCode code, const Obstacle& obstacle, const Vocabulary& names);
+// "gpu=only", or "gpu" where the value is empty.
+std::string pair_text(LabelKey key, LabelValue value, const Vocabulary& names);
 
 std::string_view to_string(LinkLevel level);  // "nvlink", "pcie-switch", ...
 

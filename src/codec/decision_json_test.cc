@@ -64,5 +64,31 @@ TEST(DecisionJson, ARefusalWithItsFixes) {
         << text;
 }
 
+TEST(DecisionJson, WhatStandsInTheWay) {
+    Vocabulary vocabulary;
+    const LabelKey gpu = vocabulary.label_keys.intern("gpu");
+    const LabelValue only = vocabulary.label_values.intern("only");
+    Decision decision;
+    decision.refusal.counts = {
+        {RefusalCode::node_tainted, 3, 4, 0, Obstacle{gpu, only}, 3},
+        {RefusalCode::node_selector_mismatch, 1, 1, 0, Obstacle{gpu, only}, 1},
+        {RefusalCode::node_name_mismatch, 1, 1, 0, Obstacle{{}, only}, 1},
+        {RefusalCode::node_affinity_mismatch, 1, 1, 0, Obstacle{gpu}, 1}};
+    decision.refusal.fixes = {{.kind = FixKind::tolerate_taint, .key = gpu, .value = only},
+                              {.kind = FixKind::without_selector, .key = gpu, .value = only},
+                              {.kind = FixKind::without_pin, .value = only},
+                              {.kind = FixKind::without_affinity}};
+    const std::string text = json_of(decision, vocabulary);
+    for (const char* part :
+         {R"("nodesAny":4,"gpus":0,"obstacle":"gpu=only:NoSchedule","obstacleNodes":3})",
+          R"("obstacle":"gpu=only","obstacleNodes":1})", R"("obstacle":"only")",
+          R"("obstacle":"gpu","obstacleNodes")",
+          R"({"fix":"TolerateTaint","taint":"gpu=only","nodes":0,"gpus":0})",
+          R"({"fix":"WithoutNodeSelector","label":"gpu=only")",
+          R"({"fix":"WithoutPin","node":"only")", R"({"fix":"WithoutNodeAffinity","nodes":0)"}) {
+        EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+    }
+}
+
 }  // namespace
 }  // namespace tessera

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "codec/constraint_walk.h"
 
 namespace tessera {
 namespace {
@@ -35,7 +36,7 @@ struct ConditionDraft {
     std::string status;
 };
 
-class KubeReader : public JsonWalk {
+class KubeReader : public ConstraintWalk {
   public:
     bool read(std::string_view text, KubeObjects& out) {
         return document(text, [&](JsonItem object) { return any(object, "", 0, out); });
@@ -144,27 +145,10 @@ class KubeReader : public JsonWalk {
     bool pod_priority(JsonItem value, PodDraft& draft) {
         return number(value, draft.priority.emplace());
     }
-    bool toleration_operator(JsonItem value, Toleration& toleration) {
-        std::string word;
-        if (!text(value, word)) {
-            return false;
-        }
-        if (word != "Exists" && word != "Equal" && !word.empty()) {
-            return fail_here("{} is not accepted: Exists or Equal is", in_quotes(word));
-        }
-        toleration.exists = word == "Exists";
-        return true;
-    }
     bool pod_tolerations(JsonItem value, PodDraft& draft) {
-        static constexpr std::array<KubeRule<Toleration>, 4> kRules{
-            {{"key", &KubeReader::text_of<&Toleration::key>},
-             {"value", &KubeReader::text_of<&Toleration::value>},
-             {"effect", &KubeReader::text_of<&Toleration::effect>},
-             {"operator", &KubeReader::toleration_operator}}};
-        return list(value, [&](JsonItem item) {
-            return object<KubeReader, Toleration>(item, draft.tolerations.emplace_back(), kRules);
-        });
+        return tolerations(value, draft.tolerations);
     }
+    bool pod_affinity(JsonItem value, PodDraft& draft) { return affinity(value, draft.node_terms); }
     bool claim_name(JsonItem value, std::string& name) { return text(value, name); }
     bool pod_claims(JsonItem value, PodDraft& draft) {
         static constexpr std::array<KubeRule<std::string>, 1> kRules{
@@ -181,7 +165,7 @@ class KubeReader : public JsonWalk {
         return object<KubeReader, PodDraft>(value, draft, kRules);
     }
     bool pod_spec(JsonItem value, PodDraft& draft) {
-        static constexpr std::array<KubeRule<PodDraft>, 11> kRules{
+        static constexpr std::array<KubeRule<PodDraft>, 12> kRules{
             {{"containers", &KubeReader::pod_containers},
              {"initContainers", &KubeReader::pod_init_containers},
              {"schedulerName", &KubeReader::text_of<&PodDraft::scheduler_name>},
@@ -189,6 +173,7 @@ class KubeReader : public JsonWalk {
              {"priority", &KubeReader::pod_priority},
              {"priorityClassName", &KubeReader::text_of<&PodDraft::priority_class>},
              {"nodeSelector", &KubeReader::strings_of<&PodDraft::node_selector>},
+             {"affinity", &KubeReader::pod_affinity},
              {"tolerations", &KubeReader::pod_tolerations},
              {"resourceClaims", &KubeReader::pod_claims},
              {"overhead", &KubeReader::amounts_of<&PodDraft::overhead>},
@@ -342,15 +327,7 @@ class KubeReader : public JsonWalk {
         return object<KubeReader, Node>(value, node, kRules);
     }
     bool node_unschedulable(JsonItem value, Node& node) { return truth(value, node.unschedulable); }
-    bool node_taints(JsonItem value, Node& node) {
-        static constexpr std::array<KubeRule<Taint>, 3> kRules{
-            {{"key", &KubeReader::text_of<&Taint::key>},
-             {"value", &KubeReader::text_of<&Taint::value>},
-             {"effect", &KubeReader::text_of<&Taint::effect>}}};
-        return list(value, [&](JsonItem item) {
-            return object<KubeReader, Taint>(item, node.taints.emplace_back(), kRules);
-        });
-    }
+    bool node_taints(JsonItem value, Node& node) { return taints(value, node.taints); }
     bool node_spec(JsonItem value, Node& node) {
         static constexpr std::array<KubeRule<Node>, 2> kRules{
             {{"unschedulable", &KubeReader::node_unschedulable},

@@ -61,7 +61,7 @@ TEST(KubeJson, ReadsAPodInAnyOrderOfFields) {
     EXPECT_TRUE(pod->init_containers[1].restartable);
     ASSERT_THAT(pod->tolerations, SizeIs(2));
     EXPECT_TRUE(pod->tolerations[0].exists);
-    EXPECT_EQ(pod->tolerations[1].effect, "NoSchedule");
+    EXPECT_EQ(pod->tolerations[1].effect, TaintEffect::no_schedule);
     EXPECT_EQ(pod->phase, PodPhase::running);
     EXPECT_EQ(pod->containers[0].state, ContainerState::ended);
     EXPECT_EQ(pod->containers[1].state, ContainerState::running);
@@ -93,7 +93,30 @@ TEST(KubeJson, ReadsANode) {
     EXPECT_EQ(node->offered("aliyun.com/gpu-mem")->to_string(), "64");
     EXPECT_EQ(node->offered("nvidia.com/gpu"), nullptr);
     ASSERT_THAT(node->taints, SizeIs(1));
-    EXPECT_EQ(node->taints[0].value, "v");
+    EXPECT_EQ(node->taints[0], (Taint{"k", "v", TaintEffect::no_schedule}));
+}
+
+TEST(KubeJson, ReadsRequiredNodeAffinity) {
+    const auto pod = read_pod_json(R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}],
+        "affinity":{"podAffinity":{"x":1},"nodeAffinity":{
+          "preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"preference":{}}],
+          "requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
+            {"matchExpressions":[{"key":"zone","operator":"In","values":["x","y"]},
+                                 {"key":"gen","operator":"Gt","values":["3"]}],
+             "matchFields":[{"key":"metadata.name","operator":"NotIn","values":["gpu-b"]}]},
+            {"matchExpressions":[{"key":"old","operator":"DoesNotExist"}]},
+            {}]}}}}})");
+    ASSERT_TRUE(pod) << pod.error().message;
+    using enum LabelOperator;
+    EXPECT_THAT(
+        pod->node_terms,
+        ElementsAre(NodeSelectorTerm{{{"zone", in, {"x", "y"}}, {"gen", gt, {"3"}}},
+                                     {{"metadata.name", not_in, {"gpu-b"}}}},
+                    NodeSelectorTerm{{{"old", does_not_exist, {}}}, {}}, NodeSelectorTerm{}));
+    const auto none = read_pod_json(R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}],
+        "affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":null}}}})");
+    ASSERT_TRUE(none) << none.error().message;
+    EXPECT_TRUE(none->node_terms.empty());
 }
 
 TEST(KubeJson, ReadsListsControllersAndNamesWhatItSkips) {
@@ -174,6 +197,72 @@ TEST(KubeJson, WrongTypesNameFieldValueAndWhatIsAccepted) {
         {"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"\xff\"}}", "not valid JSON"},
         {R"({"kind":"Node","metadata":{"name":"n"}} trailing)", "not valid JSON"},
         {R"({"kind":"Node","metadata":{"name":"n"}}{})", "something follows"},
+    };
+    for (const auto& [text, sentence] : cases) {
+        EXPECT_THAT(refusal(text), HasSubstr(sentence)) << text;
+    }
+}
+
+std::string with_terms(std::string_view terms) {
+    return pod_with(fmt::format(
+        R"("containers":[{{"name":"c"}}],"affinity":{{"nodeAffinity":{{
+           "requiredDuringSchedulingIgnoredDuringExecution":{{"nodeSelectorTerms":{}}}}}}})",
+        terms));
+}
+
+std::string with_expression(std::string_view expression) {
+    return with_terms(fmt::format(R"([{{"matchExpressions":[{{{}}}]}}])", expression));
+}
+
+std::string with_toleration(std::string_view toleration) {
+    return pod_with(
+        fmt::format(R"("containers":[{{"name":"c"}}],"tolerations":[{{{}}}])", toleration));
+}
+
+TEST(KubeJson, MalformedConstraintsNameFieldValueAndWhatIsAccepted) {
+    constexpr const char* kTerms =
+        "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution";
+    const std::string expression =
+        std::string(kTerms) + ".nodeSelectorTerms[0].matchExpressions[0]: ";
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {with_terms("[]"), std::string(kTerms) +
+                               ": nodeSelectorTerms: an empty list is not accepted: one term or "
+                               "more is"},
+        {with_terms("5"), "nodeSelectorTerms: \"5\" is not accepted: a list is"},
+        {with_expression(R"("operator":"Exists")"),
+         expression + "key is missing: the name of a label is accepted"},
+        {with_expression(R"("key":"a","operator":"Near")"),
+         expression +
+             R"(operator: "Near" is not accepted: In, NotIn, Exists, DoesNotExist, Gt, Lt are)"},
+        {with_expression(R"("key":"a")"), expression + R"(operator: "" is not accepted)"},
+        {with_expression(R"("key":"a","operator":"In")"),
+         expression + "values: an empty list is not accepted with In: one value or more is"},
+        {with_expression(R"("key":"a","operator":"In","values":[1])"),
+         R"(matchExpressions[0].values[0]: "1" is not accepted: text)"},
+        {with_expression(R"("key":"a","operator":"Exists","values":["x"])"),
+         expression + R"(values: "x" is not accepted with Exists: none is)"},
+        {with_expression(R"("key":"a","operator":"Gt","values":["3.5"])"),
+         expression + R"(values: "3.5" is not accepted with Gt: one whole number is)"},
+        {with_expression(R"("key":"a","operator":"Lt","values":["1","2"])"),
+         expression + "values: a list of 2 is not accepted with Lt: one whole number is"},
+        {with_terms(R"([{"matchFields":[{"key":"spec.x","operator":"In","values":["n"]}]}])"),
+         R"(matchFields[0]: key: "spec.x" is not accepted: metadata.name is)"},
+        {with_terms(R"([{"matchFields":[{"key":"metadata.name","operator":"Exists"}]}])"),
+         R"(operator: "Exists" is not accepted with metadata.name: In and NotIn are)"},
+        {with_terms(
+             R"([{"matchFields":[{"key":"metadata.name","operator":"In","values":["a","b"]}]}])"),
+         "values: a list of 2 is not accepted with metadata.name: the name of one node is"},
+        {with_toleration(R"("key":"a","operator":"Gt","value":"5")"),
+         R"(spec.tolerations[0]: operator: "Gt" is not accepted: Exists or Equal is)"},
+        {with_toleration(R"("value":"a")"),
+         "spec.tolerations[0]: key is missing: without one, Exists is the only operator that is "
+         "accepted"},
+        {with_toleration(R"("key":"a","operator":"Exists","value":"b")"),
+         R"(value: "b" is not accepted with Exists: none is)"},
+        {with_toleration(R"("key":"a","effect":"Never")"),
+         R"(effect: "Never" is not accepted: NoSchedule, PreferNoSchedule, NoExecute are)"},
+        {R"({"kind":"Node","metadata":{"name":"n"},"spec":{"taints":[{"key":"k"}]}})",
+         R"(spec.taints[0]: effect: "" is not accepted)"},
     };
     for (const auto& [text, sentence] : cases) {
         EXPECT_THAT(refusal(text), HasSubstr(sentence)) << text;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "codec/constraint_json.h"
 #include "codec/device_words.h"
 #include "codec/json_value.h"
 
@@ -41,6 +42,7 @@ class Reader {
             return fail(ErrorKind::invalid, "the state: nodes is missing: a list of nodes is");
         }
         TESSERA_CHECK(read_nodes(*nodes, state));
+        filters_ = state.filters.get();
         TESSERA_CHECK(read_all(demands, "demands", state.demands, &Reader::read_demand));
         for (std::size_t i = 0; pods != nullptr && i < pods->size(); ++i) {
             TESSERA_TRY(PodState pod, read_pod((*pods)[i], at("pods", i), state));
@@ -103,7 +105,11 @@ class Reader {
         TESSERA_TRY(const bool closed, object.boolean("unschedulable"));
         TESSERA_TRY(const Items* gpus, object.array("gpus"));
         TESSERA_TRY(const Items* links, object.array("links"));
+        Node described;
+        TESSERA_CHECK(read_traits(object, described));
         TESSERA_CHECK(object.done());
+        described.name = node.name;
+        node.traits = node_traits(described, names_);
         node.cpu = MilliCpu(cpu);
         node.memory = MemoryMib(memory);
         node.pods = static_cast<std::int32_t>(pods);
@@ -210,7 +216,9 @@ class Reader {
         TESSERA_TRY(const std::string app, object.text("app", false));
         TESSERA_TRY(demand.gang, read_gang(object));
         TESSERA_TRY(const Items* alternatives, object.array("alternatives"));
+        TESSERA_TRY(const NodeConstraints constraints, read_constraints(object));
         TESSERA_CHECK(object.done());
+        demand.filter = filters_->intern(node_filter(constraints, names_));
         demand.cpu = MilliCpu(cpu);
         demand.memory = MemoryMib(memory);
         demand.service = static_cast<ServiceClass>(service);
@@ -359,6 +367,7 @@ class Reader {
     }
 
     Vocabulary& names_;
+    FilterTable* filters_ = nullptr;  // of the state that is read
 };
 
 }  // namespace

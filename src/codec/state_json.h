@@ -10,7 +10,7 @@
 //    "history":[0]}
 //
 // docs/explain.md has every key. An unknown key, a wrong type or a number out of range is an error
-// that names the place. Node constraints of demands (Demand::filter) are not part of it.
+// that names the place. Labels, taints and node constraints: constraint_json.h.
 #pragma once
 
 #include <string>

@@ -84,6 +84,46 @@ TEST(StateJson, WhatIsWrittenReadsBackEqual) {
     EXPECT_EQ(write_state_json(*again, names), written);
 }
 
+TEST(StateJson, LabelsTaintsAndConstraintsAreCarried) {
+    constexpr std::string_view kText = R"({"version":1,"nodes":[
+        {"name":"gpu-a","cpuMilli":1,"memoryMib":1,"labels":{"zone":"x","gen":"4"},
+         "taints":[{"key":"gpu","value":"only","effect":"NoSchedule"},
+                   {"key":"node.kubernetes.io/unschedulable","effect":"NoSchedule"},
+                   {"key":"gpu","effect":"PreferNoSchedule"}]},
+        {"name":"gpu-b","cpuMilli":1,"memoryMib":1}],
+        "demands":[{},{"constraints":{"nodeName":"gpu-a","nodeSelector":{"zone":"x"},
+          "nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"NotIn","values":["w","b"]},
+                                {"key":"gen","operator":"Gt","values":["3"]}],
+                                "matchFields":[{"key":"metadata.name","operator":"In","values":["gpu-a"]}]},
+                               {}],
+          "tolerations":[{"operator":"Exists","effect":"NoExecute"},
+                         {"key":"node.kubernetes.io/unschedulable","operator":"Exists"},
+                         {"key":"gpu","value":"only"}]}}]})";
+    Vocabulary names;
+    const auto state = read_state_json(kText, names);
+    ASSERT_TRUE(state) << state.error().message;
+    const FilterTable& filters = *state->filters;
+    EXPECT_FALSE(state->demands[0].filter.valid());
+    const FilterIndex asked = state->demands[1].filter;
+    ASSERT_TRUE(asked.valid());
+    EXPECT_TRUE(admits(filters[asked], state->nodes[0].traits));
+    EXPECT_FALSE(admits(filters[asked], state->nodes[1].traits));
+    EXPECT_FALSE(admits({}, state->nodes[0].traits));
+    EXPECT_EQ(state->nodes[0].traits.taints.size(), 3U);
+
+    const std::string written = write_state_json(*state, names);
+    Vocabulary others;  // other indices, the same file
+    others.label_values.intern("w");
+    others.label_keys.intern("gpu");
+    const auto again = read_state_json(written, others);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(write_state_json(*again, others), written);
+    const auto same = read_state_json(written, names);
+    ASSERT_TRUE(same);
+    EXPECT_EQ(same->nodes[0].traits, state->nodes[0].traits);
+    EXPECT_EQ((*same->filters)[same->demands[1].filter], filters[asked]);
+}
+
 TEST(StateJson, ErrorsNameThePlaceAndWhatIsAccepted) {
     EXPECT_THAT(error_of("{}"), HasSubstr("version is missing"));
     EXPECT_THAT(error_of(R"({"version":2,"nodes":[]})"), HasSubstr("from 1 to 1"));
@@ -104,6 +144,29 @@ TEST(StateJson, ErrorsNameThePlaceAndWhatIsAccepted) {
                 HasSubstr("demands[0].alternatives[0]"));
     EXPECT_THAT(error_of(R"({"version":1,"nodes":[],"history":[0]})"), HasSubstr("history[0]"));
     EXPECT_THAT(error_of("[1"), HasSubstr("not valid JSON"));
+    const auto node_error = [](std::string_view more) {
+        return error_of(fmt::format(
+            R"({{"version":1,"nodes":[{{"name":"a","cpuMilli":1,"memoryMib":1,{}}}]}})", more));
+    };
+    EXPECT_THAT(node_error(R"("labels":{"a":1})"),
+                HasSubstr("nodes[0].labels.a: 1 is not accepted"));
+    EXPECT_THAT(node_error(R"("labels":[])"), HasSubstr("nodes[0].labels: a list is not accepted"));
+    EXPECT_THAT(node_error(R"("taints":[{"key":"a"}])"),
+                HasSubstr("nodes[0].taints[0]: effect is missing"));
+    EXPECT_THAT(node_error(R"("taints":[{"key":"a","effect":"Go"}])"),
+                HasSubstr(R"(nodes[0].taints[0]: effect: "Go" is not accepted: NoSchedule,)"));
+    const auto constraint_error = [](std::string_view more) {
+        return error_of(fmt::format(
+            R"({{"version":1,"nodes":[],"demands":[{{"constraints":{{{}}}}}]}})", more));
+    };
+    EXPECT_THAT(constraint_error(R"("nodename":"a")"), HasSubstr("demands[0].constraints: key"));
+    EXPECT_THAT(constraint_error(R"("tolerations":[{"operator":"Lt"}])"),
+                HasSubstr(R"(demands[0].constraints.tolerations[0]: operator: "Lt")"));
+    EXPECT_THAT(constraint_error(
+                    R"("nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"In"}]}])"),
+                HasSubstr("nodeSelectorTerms[0].matchExpressions[0]: values: an empty list"));
+    EXPECT_THAT(constraint_error(R"("nodeSelectorTerms":[{"matchLabels":[]}])"),
+                HasSubstr("nodeSelectorTerms[0]: key \"matchLabels\" is not accepted"));
 }
 
 }  // namespace

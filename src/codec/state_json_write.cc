@@ -1,5 +1,6 @@
 // The writing half of state_json.h. What has its usual value is left out.
 #include "base/json_writer.h"
+#include "codec/constraint_json.h"
 #include "codec/device_words.h"
 #include "codec/state_json.h"
 
@@ -10,7 +11,8 @@ constexpr std::size_t kEventsPerLine = 40;
 
 class Writer {
   public:
-    explicit Writer(const Vocabulary& names) : names_(names) {}
+    Writer(const Vocabulary& names, const FilterTable& filters)
+        : names_(names), filters_(filters) {}
 
     std::string node(const NodeSpec& node) {
         json_.begin_object();
@@ -29,6 +31,7 @@ class Writer {
             json_.key("links");
             links(node.links);
         }
+        write_traits(node.traits, names_, json_);
         json_.end_object();
         return json_.take();
     }
@@ -72,6 +75,7 @@ class Writer {
             json_.key("alternatives");
             alternatives(demand.alternatives);
         }
+        write_constraints(filters_[demand.filter], names_, json_);
         json_.end_object();
         return json_.take();
     }
@@ -228,6 +232,7 @@ class Writer {
     }
 
     const Vocabulary& names_;
+    const FilterTable& filters_;
     JsonWriter json_;
 };
 
@@ -245,7 +250,7 @@ void append_list(std::string& out, std::string_view key, const std::vector<T>& i
 }  // namespace
 
 std::string write_state_json(const ClusterState& state, const Vocabulary& names) {
-    Writer writer(names);
+    Writer writer(names, *state.filters);
     JsonWriter policy;
     policy.value(state.policy);
     std::string out =

@@ -13,6 +13,7 @@
 #include "dialect/native.h"
 #include "dialect/nvidia.h"
 #include "dialect/own_keys.h"
+#include "model/node_constraints.h"
 
 namespace tessera {
 namespace {
@@ -68,8 +69,8 @@ Expected<PodDemand> complete(const Pod& pod, PodDemand asked, DialectContext& co
     asked.demand.cpu = host.cpu;
     asked.demand.memory = host.memory;
     asked.demand.priority = asked.priority.value_or(pod.priority.value_or(0));
-    asked.demand.filter =
-        context.filters.intern({asked.pinned_node, pod.node_selector, pod.tolerations});
+    asked.demand.filter = context.filters.intern(node_filter(
+        {asked.pinned_node, pod.node_selector, pod.node_terms, pod.tolerations}, context.names));
     return asked;
 }
 
@@ -120,7 +121,8 @@ Expected<std::int64_t> offered(const Node& node, std::string_view resource, bool
 Expected<NodeSpec> node_spec_within(const Node& node, DialectContext& context) {
     NodeSpec spec;
     spec.name = node.name;
-    spec.schedulable = node.ready && !node.unschedulable;
+    spec.schedulable = node.ready;
+    spec.traits = node_traits(node, context.names);
     TESSERA_TRY(const std::int64_t cpu, offered(node, "cpu", true));
     TESSERA_TRY(const std::int64_t memory, offered(node, "memory", false));
     spec.cpu = MilliCpu(cpu);

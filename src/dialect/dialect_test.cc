@@ -95,7 +95,7 @@ TEST(Nodes, CapacityIsWhatTheKubeletOffers) {
     EXPECT_EQ(spec->cpu, MilliCpu(7500));
     EXPECT_EQ(spec->memory, MemoryMib(1));
     EXPECT_EQ(spec->pods, 30);
-    EXPECT_FALSE(spec->schedulable);
+    EXPECT_TRUE(spec->traits.repels());  // a cordon is a taint
     one.capacity["memory"] = Quantity::of(-1);
     EXPECT_THAT(node_spec(one, world.context).error().message,
                 HasSubstr("node gpu-a: memory: -1 is not accepted"));
@@ -116,11 +116,26 @@ TEST(Nodes, SelectorsAndTolerationsMakeTheFilter) {
     World world;
     Pod choosy = pod({{"cpu", "1"}});
     choosy.node_selector["zone"] = "x";
+    choosy.node_terms = {
+        {.labels = {{.key = "gpu", .op = LabelOperator::exists, .values = {}}}, .fields = {}}};
     const auto asked = world.ask(choosy);
+    const auto admitted = [&](const Node& on) {
+        return admits(world.filters[asked->demand.filter], node_spec(on, world.context)->traits);
+    };
     Node here = node({});
-    EXPECT_FALSE(admits(world.filters[asked->demand.filter], here));
+    EXPECT_FALSE(admitted(here));
     here.labels["zone"] = "x";
-    EXPECT_TRUE(admits(world.filters[asked->demand.filter], here));
+    EXPECT_FALSE(admitted(here));
+    here.labels["gpu"] = "";
+    EXPECT_TRUE(admitted(here));
+    here.unschedulable = true;
+    EXPECT_FALSE(admitted(here));
+    EXPECT_TRUE(node_spec(here, world.context)->schedulable);
+}
+
+TEST(Nodes, APodWithoutConstraintsHasNoFilter) {
+    World world;
+    EXPECT_FALSE(world.ask(pod({{"cpu", "1"}}))->demand.filter.valid());
 }
 
 TEST(Dialects, ModelsFromManifestsCannotExhaustTheTable) {

@@ -81,10 +81,11 @@ TEST(Keti, NodeNameAnnotationPinsAlsoPodsWithoutGpu) {
     const auto asked = world.ask(pinned);
     ASSERT_TRUE(asked);
     EXPECT_FALSE(asked->demand.wants_gpu());
+    const NodeFilter& filter = world.filters[asked->demand.filter];
     Node here = node({});
-    EXPECT_FALSE(admits(world.filters[asked->demand.filter], here));
+    EXPECT_FALSE(admits(filter, node_spec(here, world.context)->traits));
     here.name = "gpu-b";
-    EXPECT_TRUE(admits(world.filters[asked->demand.filter], here));
+    EXPECT_TRUE(admits(filter, node_spec(here, world.context)->traits));
 }
 
 TEST(Keti, WritesDistinctUuidsWithoutEmptyElements) {

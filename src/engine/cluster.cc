@@ -39,8 +39,8 @@ std::uint8_t link_domain(const NodeState& state, std::size_t gpu, const LinkMatr
 
 }  // namespace
 
-Cluster::Cluster(ClusterOptions options) : options_(options) {
-    TESSERA_ASSERT(options.milli_per_gpu >= kWholeGpu && options.milli_per_gpu <= kMaxMilliPerGpu,
+Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
+    TESSERA_ASSERT(options_.milli_per_gpu >= kWholeGpu && options_.milli_per_gpu <= kMaxMilliPerGpu,
                    "the over-commit factor is checked where it is read");
 }
 
@@ -85,6 +85,7 @@ NodeIndex Cluster::add_node(NodeSpec spec) {
     const NodeIndex node(static_cast<std::uint32_t>(states_.size()));
     states_.emplace_back();
     specs_.emplace_back();
+    trait_stamps_.emplace_back();
     node_use_.emplace_back();
     adopt(node, std::move(spec));
     return node;
@@ -124,8 +125,25 @@ void Cluster::adopt(NodeIndex node, NodeSpec spec) {
     NodeState& state = states_[node.slot()];
     state.shape = intern_shape(std::move(shape));
     ++shape_nodes_[state.shape.slot()];
+    note_traits(node, spec.traits);
     specs_[node.slot()] = std::move(spec);
     refresh(node);
+}
+
+void Cluster::note_traits(NodeIndex node, const NodeTraits& traits) {
+    const NodeTraits& before = specs_[node.slot()].traits;
+    const bool known = trait_stamps_[node.slot()] != 0;  // a new node is news, whatever it is
+    if (known && traits == before) {
+        return;
+    }
+    trait_stamps_[node.slot()] = ++trait_changes_;
+    repelling_nodes_ += traits.repels() ? 1 : 0;
+    repelling_nodes_ -= before.repels() ? 1 : 0;
+}
+
+const NodeFilter& Cluster::filter(FilterIndex filter) const {
+    static const FilterTable kNone;
+    return options_.filters == nullptr ? kNone[filter] : (*options_.filters)[filter];
 }
 
 void Cluster::adopt_devices(NodeIndex node, const std::vector<GpuSpec>& gpus) {
@@ -531,6 +549,7 @@ bool Cluster::consistent() const {
     std::int64_t over_gpus = 0;
     std::int64_t over_nodes = 0;
     std::int64_t milli = 0;
+    std::size_t repelling = 0;
     for (std::uint32_t n = 0; n < states_.size(); ++n) {
         const NodeIndex node(n);
         const NodeUse& used = node_use_[n];
@@ -547,20 +566,26 @@ bool Cluster::consistent() const {
             }
         }
         over_nodes += used.present && exceeded(used) ? 1 : 0;
+        repelling += traits(node).repels() ? 1 : 0;
     }
-    return over_gpus == over_gpus_ && over_nodes == over_nodes_ && milli == gpu_milli_used_;
+    return over_gpus == over_gpus_ && over_nodes == over_nodes_ && milli == gpu_milli_used_ &&
+           repelling == repelling_nodes_;
 }
 
 std::size_t Cluster::memory_bytes() const {
     std::size_t bytes =
         states_.capacity() * sizeof(NodeState) + node_use_.capacity() * sizeof(NodeUse) +
         devices_.capacity() * sizeof(Device) + spares_.capacity() * sizeof(SpareUse) +
-        specs_.capacity() * sizeof(NodeSpec) + 2 * kinds_.capacity() * sizeof(DeviceKind);
+        specs_.capacity() * sizeof(NodeSpec) + trait_stamps_.capacity() * sizeof(std::uint64_t) +
+        2 * kinds_.capacity() * sizeof(DeviceKind);
     for (const NodeUse& use : node_use_) {
         bytes += use.gpu_pod_starts.capacity() * sizeof(std::uint64_t);
     }
     for (const NodeSpec& spec : specs_) {
         bytes += spec.gpus.capacity() * sizeof(GpuSpec) + spec.name.capacity();
+        bytes += spec.traits.labels.capacity() * sizeof(NodeLabel) +
+                 spec.traits.numbers.capacity() * sizeof(LabelNumber) +
+                 spec.traits.taints.capacity() * sizeof(NodeTaint);
         bytes += static_cast<std::size_t>(spec.links.gpus() * spec.links.gpus()) * sizeof(Link);
         for (const GpuSpec& gpu : spec.gpus) {
             bytes += gpu.uuid.capacity();

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "model/gpu.h"
 #include "model/ids.h"
 #include "model/node.h"
+#include "model/node_filter.h"
 #include "model/placement.h"
 #include "policy/catalog.h"
 
@@ -33,6 +35,9 @@ struct ClusterOptions {
     // What the shares of one device may sum to. More than kWholeGpu over-commits compute on
     // purpose; memory is never over-committed, and a whole device stays one owner's alone.
     MilliGpu milli_per_gpu = kWholeGpu;
+    // The constraints behind the filters of demands. The edge adds to it while the cluster lives;
+    // null when no demand has a filter.
+    std::shared_ptr<const FilterTable> filters = nullptr;
 };
 
 class Cluster {
@@ -64,6 +69,17 @@ class Cluster {
     std::int64_t gpu_milli_used() const { return gpu_milli_used_; }
     MilliCpu cpu_capacity() const { return cpu_capacity_; }
     MemoryMib memory_capacity() const { return memory_capacity_; }
+
+    // What the nodes are. Policies do not see it: whom a node admits is judged before they score.
+    const NodeTraits& traits(NodeIndex node) const { return specs_[node.slot()].traits; }
+    const NodeFilter& filter(FilterIndex filter) const;
+    bool admits(NodeIndex node, FilterIndex filter) const {
+        return tessera::admits(this->filter(filter), traits(node));
+    }
+    std::size_t repelling_nodes() const { return repelling_nodes_; }  // NodeTraits::repels()
+    // Changes of traits so far, and how many there were when the node's changed last.
+    std::uint64_t trait_changes() const { return trait_changes_; }
+    std::uint64_t traits_changed_at(NodeIndex node) const { return trait_stamps_[node.slot()]; }
 
     // What policies may know of it. Valid until a node is added or updated.
     Catalog catalog(const ClassTable& classes) const;
@@ -149,11 +165,13 @@ class Cluster {
     std::string gpu_shortage(const GpuUse& asked, NodeIndex node, std::size_t gpu) const;
     void adopt(NodeIndex node, NodeSpec spec);
     void forget_capacity(NodeIndex node);
+    void note_traits(NodeIndex node, const NodeTraits& traits);
     bool states_agree(NodeIndex node) const;
 
     ClusterOptions options_;
     std::vector<NodeState> states_;
     std::vector<NodeSpec> specs_;
+    std::vector<std::uint64_t> trait_stamps_;
     std::vector<NodeUse> node_use_;
     std::vector<Device> devices_;
     std::vector<SpareUse> spares_;
@@ -166,6 +184,8 @@ class Cluster {
     std::int64_t gpu_milli_used_ = 0;
     std::int64_t over_gpus_ = 0;
     std::int64_t over_nodes_ = 0;
+    std::uint64_t trait_changes_ = 0;
+    std::size_t repelling_nodes_ = 0;
     MilliCpu cpu_capacity_;
     MemoryMib memory_capacity_;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/obstacles.h"
 #include "policy/assignment.h"
 
 namespace tessera {
@@ -104,6 +105,8 @@ class Judge {
     void node_reasons(NodeIndex node, RefusalSet& reasons) const {
         const NodeState& state = cluster_.node(node);
         const NodeSpec& spec = cluster_.spec(node);
+        each_obstacle(cluster_.filter(placed_.filter), spec.traits,
+                      [&](RefusalCode code, const Obstacle&) { reasons.add(code); });
         const auto add_if = [&](bool holds, RefusalCode code) {
             if (holds) {
                 reasons.add(code);
@@ -207,6 +210,7 @@ Refusal diagnose(const Cluster& cluster, const ClassTable& classes, const Demand
         counts[i] = {.code = static_cast<RefusalCode>(i)};
     }
     bool any_fits = false;
+    ObstacleTally obstacles;
     for (std::uint32_t n = 0; n < cluster.size(); ++n) {
         NodeVerdict verdict = judge.verdict(NodeIndex(n));
         if (verdict.fits() && options.has_capacity && !options.has_capacity(NodeIndex(n))) {
@@ -217,6 +221,7 @@ Refusal diagnose(const Cluster& cluster, const ClassTable& classes, const Demand
             any_fits = true;
             continue;
         }
+        obstacles.add(cluster.filter(placed.filter), cluster.traits(NodeIndex(n)));
         ++counts[static_cast<std::size_t>(verdict.first)].nodes;
         for (RefusalCount& count : counts) {
             count.nodes_any += verdict.reasons.has(count.code) ? 1 : 0;
@@ -229,7 +234,8 @@ Refusal diagnose(const Cluster& cluster, const ClassTable& classes, const Demand
             }
         });
     }
-    for (const RefusalCount& count : counts) {
+    for (RefusalCount& count : counts) {
+        obstacles.name_most_common(count);
         if (count.nodes_any > 0 || count.gpus > 0) {
             refusal.counts.push_back(count);
         }
@@ -273,6 +279,9 @@ GangVerdict judge_gang(const Cluster& cluster, const Catalog& catalog, const Dem
     GangVerdict verdict;
     for (std::uint32_t n = 0; n < cluster.size(); ++n) {
         const NodeIndex node(n);
+        if (!cluster.admits(node, placed.filter)) {
+            continue;
+        }
         verdict.members_now +=
             copies_on(cluster.node(node), catalog, placed, size - verdict.members_now);
         verdict.members_empty +=

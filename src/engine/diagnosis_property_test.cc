@@ -11,6 +11,7 @@
 #include "engine/test_cluster.h"
 #include "policy/assignment.h"
 #include "policy/registry.h"
+#include "policy/test_random.h"
 
 namespace tessera {
 namespace {
@@ -35,6 +36,9 @@ NodeSpec random_node(Rng& rng, int number) {
         gpu.mode = rng.below(8) == 0 ? AllocatorMode::claim : AllocatorMode::annotation;
         gpu.slots = rng.below(5) == 0 ? 2 : 0;
         gpu.numa = static_cast<std::uint8_t>(rng.below(2));
+    }
+    if (rng.below(2) == 0) {
+        spec.traits = testing::random_traits(rng);
     }
     return spec;
 }
@@ -63,8 +67,8 @@ DemandClass random_class(Rng& rng, int most_gpus) {
     return demand_class(demand);
 }
 
-// An engine with some nodes and pods on them.
-std::unique_ptr<Engine> random_engine(Rng& rng) {
+// An engine with some nodes and pods on them. Its cluster has these filters.
+std::unique_ptr<Engine> random_engine(Rng& rng, std::shared_ptr<const FilterTable> filters) {
     std::vector<NodeSpec> nodes;
     for (int i = static_cast<int>(between(rng, 1, 6)); i > 0; --i) {
         nodes.push_back(random_node(rng, i));
@@ -75,25 +79,41 @@ std::unique_ptr<Engine> random_engine(Rng& rng) {
         name = policies[rng.below(policies.size())].name;
     }
     auto engine = std::make_unique<Engine>(std::move(nodes), *make_policy(name, {}),
-                                           Engine::Options{.seed = rng.next()});
+                                           Engine::Options{.seed = rng.next()},
+                                           ClusterOptions{.filters = std::move(filters)});
     for (std::uint32_t pod = 0; pod < 12; ++pod) {
         engine->arrive(PodIndex(pod), engine->intern(random_class(rng, 1)));
     }
     return engine;
 }
 
-std::int64_t hosts(const Cluster& cluster, const ClassTable& classes, const DemandClass& placed) {
+// What a class is tried with.
+struct Wish {
+    DemandClass placed;
+    NodeFilter filter;
+};
+
+std::int64_t hosts(const Cluster& cluster, const ClassTable& classes, const Wish& wish) {
     const Catalog catalog = cluster.catalog(classes);
-    return std::count_if(cluster.nodes().begin(), cluster.nodes().end(),
-                         [&](const NodeState& node) { return fits(node, placed, catalog); });
+    std::int64_t count = 0;
+    for (std::uint32_t n = 0; n < cluster.size(); ++n) {
+        count += admits(wish.filter, cluster.spec(NodeIndex(n)).traits) &&
+                         fits(cluster.node(NodeIndex(n)), wish.placed, catalog)
+                     ? 1
+                     : 0;
+    }
+    return count;
 }
 
 // The cluster as it would be after the wait.
 Cluster after_wait(const Cluster& now, FixKind kind) {
-    Cluster later = kind == FixKind::others_leave ? Cluster() : now;
+    Cluster later = kind == FixKind::others_leave ? Cluster(now.options()) : now;
     for (std::uint32_t n = 0; n < now.size(); ++n) {
         NodeSpec spec = now.spec(NodeIndex(n));
-        spec.schedulable = spec.schedulable || kind == FixKind::open_node;
+        if (kind == FixKind::open_node) {
+            spec.schedulable = true;
+            spec.traits = opened(spec.traits);
+        }
         for (GpuSpec& gpu : spec.gpus) {
             gpu.health = kind == FixKind::healthy_gpu ? Health::ok : gpu.health;
         }
@@ -114,31 +134,39 @@ bool is_wait(FixKind kind) {
 void check_fix(const Engine& engine, const DemandClass& asked, const Fix& fix) {
     const ClassTable& classes = engine.placer().classes();
     const Policy& policy = engine.placer().policy();
+    const NodeFilter& filter = engine.cluster().filter(asked.filter);
+    const auto tried = [&](const Fix& change) {
+        return Wish{policy.adapt(apply_fix(asked, change)), apply_fix(filter, change)};
+    };
     if (is_wait(fix.kind)) {
         const Cluster later = after_wait(engine.cluster(), fix.kind);
-        RC_ASSERT(hosts(later, classes, policy.adapt(asked)) == fix.nodes);
+        RC_ASSERT(hosts(later, classes, tried(fix)) == fix.nodes);
         return;
     }
-    RC_ASSERT(hosts(engine.cluster(), classes, policy.adapt(apply_fix(asked, fix))) == fix.nodes);
-    if (fix.kind != FixKind::other_model && fix.to + 1 < fix.asked) {
+    RC_ASSERT(hosts(engine.cluster(), classes, tried(fix)) == fix.nodes);
+    if (fix.to + 1 < fix.asked) {
         Fix smaller = fix;
         ++smaller.to;
-        RC_ASSERT(hosts(engine.cluster(), classes, policy.adapt(apply_fix(asked, smaller))) == 0);
+        RC_ASSERT(hosts(engine.cluster(), classes, tried(smaller)) == 0);
     }
 }
 
 RC_GTEST_PROP(DiagnosisProperty, ReasonsHoldAndFixesWork, (std::uint64_t seed)) {
     Rng rng(seed);
-    const auto engine = random_engine(rng);
+    const auto filters = std::make_shared<FilterTable>();
+    const auto engine = random_engine(rng, filters);
     const Cluster& cluster = engine->cluster();
     const ClassTable& classes = engine->placer().classes();
-    const DemandClass asked = random_class(rng, 4);
+    DemandClass asked = random_class(rng, 4);
+    asked.filter = filters->intern(testing::random_filter(rng));
     const DemandClass placed = engine->placer().policy().adapt(asked);
     const Catalog catalog = cluster.catalog(classes);
     std::int64_t fitting = 0;
     for (std::uint32_t n = 0; n < cluster.size(); ++n) {
         const NodeVerdict verdict = judge(cluster, catalog, NodeIndex(n), placed);
-        RC_ASSERT(verdict.fits() == fits(cluster.node(NodeIndex(n)), placed, catalog));
+        const bool admitted = admits((*filters)[asked.filter], cluster.spec(NodeIndex(n)).traits);
+        RC_ASSERT(verdict.fits() ==
+                  (admitted && fits(cluster.node(NodeIndex(n)), placed, catalog)));
         RC_ASSERT(verdict.fits() || verdict.reasons.has(verdict.first));
         fitting += verdict.fits() ? 1 : 0;
     }
@@ -158,9 +186,11 @@ RC_GTEST_PROP(DiagnosisProperty, ReasonsHoldAndFixesWork, (std::uint64_t seed)) 
 
 RC_GTEST_PROP(ExplainProperty, IsWhatTheEngineDoesNext, (std::uint64_t seed)) {
     Rng rng(seed);
-    const auto engine = random_engine(rng);
+    const auto filters = std::make_shared<FilterTable>();
+    const auto engine = random_engine(rng, filters);
     for (std::uint32_t pod = 100; pod < 120; ++pod) {
-        const DemandClass asked = random_class(rng, 4);
+        DemandClass asked = random_class(rng, 4);
+        asked.filter = filters->intern(testing::random_filter(rng));
         const Decision why = explain(engine->placer_to_explain(), asked);
         const bool placed = engine->try_place(PodIndex(pod), engine->intern(asked));
         RC_ASSERT(placed == why.placed());

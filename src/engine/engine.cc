@@ -9,8 +9,8 @@ namespace {
 
 OwnerId owner(PodIndex pod) { return OwnerId::pod(pod.value()); }
 
-Ledger ledger_of(std::vector<NodeSpec> nodes) {
-    Ledger ledger;
+Ledger ledger_of(std::vector<NodeSpec> nodes, ClusterOptions options) {
+    Ledger ledger{Cluster(std::move(options))};
     for (NodeSpec& node : nodes) {
         const bool added = ledger.add_node(std::move(node)).has_value();
         TESSERA_ASSERT(added, "the edge checks nodes before it hands them over");
@@ -20,8 +20,9 @@ Ledger ledger_of(std::vector<NodeSpec> nodes) {
 
 }  // namespace
 
-Engine::Engine(std::vector<NodeSpec> nodes, std::unique_ptr<Policy> policy, Options options)
-    : ledger_(ledger_of(std::move(nodes))),
+Engine::Engine(std::vector<NodeSpec> nodes, std::unique_ptr<Policy> policy, Options options,
+               ClusterOptions cluster)
+    : ledger_(ledger_of(std::move(nodes), std::move(cluster))),
       placer_(std::make_unique<Placer>(ledger_.cluster(), std::move(policy), options)) {
     ledger_.observe(this);
 }

@@ -34,7 +34,9 @@ class Engine final : private NodeObserver {
     using Options = Placer::Options;
 
     // Nodes in tie-break order: of equal ones the first wins. Each must pass Cluster::check().
-    Engine(std::vector<NodeSpec> nodes, std::unique_ptr<Policy> policy, Options options = {});
+    // Demands with a filter need its table, in the options of the cluster.
+    Engine(std::vector<NodeSpec> nodes, std::unique_ptr<Policy> policy, Options options = {},
+           ClusterOptions cluster = {});
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 

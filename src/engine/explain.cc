@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/admission.h"
 #include "engine/diagnosis.h"
 #include "model/alternatives.h"
 #include "policy/assignment.h"
@@ -110,7 +111,7 @@ class Explainer {
     }
 
     bool fits_on(NodeIndex node) const {
-        return fits(cluster_.node(node), placed_, catalog_) && grants_spare(node);
+        return admits_and_fits(cluster_, node, placed_, catalog_) && grants_spare(node);
     }
 
     // The nodes that fit, in node order.

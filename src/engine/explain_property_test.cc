@@ -64,13 +64,16 @@ TEST(ExplainProperty, ExplainedAsPlaced) {
             std::vector<NodeSpec> nodes;
             for (int i = 0; i < 12; ++i) {
                 nodes.push_back(testing::random_node(rng));
+                nodes.back().traits = testing::random_traits(rng);
             }
+            const auto filters = std::make_shared<FilterTable>();
             const std::vector<ClassCount> mix{{demand_class(testing::random_demand(rng)), 1}};
             auto policy = make_policy(info.name, {.mix = mix});
             ASSERT_TRUE(policy.has_value());
-            Engine engine(nodes, std::move(*policy), {.seed = seed});
+            Engine engine(nodes, std::move(*policy), {.seed = seed}, {.filters = filters});
             for (std::uint32_t pod = 0; pod < 120; ++pod) {
-                const Demand demand = demand_with_alternatives(rng);
+                Demand demand = demand_with_alternatives(rng);
+                demand.filter = filters->intern(testing::random_filter(rng));
                 engine.observe(engine.intern(demand));
                 const Decision why = explain(engine.placer_to_explain(), demand);
                 const std::size_t expected = first_with_host(engine, demand);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 #include <utility>
 
 #include "policy/assignment.h"
@@ -10,16 +11,23 @@
 namespace tessera {
 namespace {
 
+constexpr std::size_t kMostTolerations = 3;  // a cluster may have a taint for every team
+
 std::int64_t relative_change(const Fix& fix) {
     constexpr std::int64_t kFine = 1'000'000;
     switch (fix.kind) {
         case FixKind::other_model:
             return kFine + 1;  // after every change of an amount
+        case FixKind::tolerate_taint:
+        case FixKind::without_selector:
+        case FixKind::without_affinity:
+        case FixKind::without_pin:
+            return kFine + 2;
         case FixKind::healthy_gpu:
         case FixKind::open_node:
-            return kFine + 2;
-        case FixKind::others_leave:
             return kFine + 3;
+        case FixKind::others_leave:
+            return kFine + 4;
         default:
             return (fix.asked - fix.to) * kFine / fix.asked;
     }
@@ -38,11 +46,20 @@ class FixSearch {
   public:
     FixSearch(const Cluster& cluster, const Catalog& catalog, const DemandClass& asked,
               const DiagnosisOptions& options)
-        : cluster_(cluster), catalog_(catalog), asked_(asked), options_(options) {}
+        : cluster_(cluster),
+          catalog_(catalog),
+          asked_(asked),
+          options_(options),
+          filter_(cluster.filter(asked.filter)) {
+        for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+            admitted_.push_back(admits(filter_, cluster_.traits(NodeIndex(n))));
+        }
+    }
 
     std::vector<Fix> find() {
         add_amounts();
         add_models();
+        add_constraints();
         add_waits();
         std::stable_sort(fixes_.begin(), fixes_.end(), [](const Fix& a, const Fix& b) {
             return relative_change(a) < relative_change(b);
@@ -108,7 +125,7 @@ class FixSearch {
         DemandClass better = at(fix, least);
         for (std::uint32_t n = 0; n < cluster_.size() && fix.to + 1 < fix.asked; ++n) {
             const NodeState& state = cluster_.node(NodeIndex(n));
-            if (!fits(state, better, catalog_)) {
+            if (!admitted_[n] || !fits(state, better, catalog_)) {
                 continue;
             }
             std::int64_t fitting = fix.to + 1;
@@ -121,7 +138,7 @@ class FixSearch {
             better = at(fix, fitting + 1);
         }
         if (fix.to >= least) {
-            keep(fix, at(fix, fix.to), catalog_, [](NodeState&) {});
+            keep(fix, {at(fix, fix.to), catalog_, filter_});
         }
     }
 
@@ -134,57 +151,108 @@ class FixSearch {
             if (std::find(tried.begin(), tried.end(), kind.model) == tried.end()) {
                 tried.push_back(kind.model);
                 const Fix fix{.kind = FixKind::other_model, .model = kind.model};
-                keep(fix, adapted(apply_fix(asked_, fix)), catalog_, [](NodeState&) {});
+                keep(fix, {adapted(apply_fix(asked_, fix)), catalog_, filter_});
             }
         }
     }
 
-    void add_waits() {
-        const DemandClass placed = adapted(asked_);
-        keep({.kind = FixKind::open_node}, placed, catalog_,
-             [](NodeState& state) { state.schedulable = true; });
-        if (placed.wants_gpu()) {
-            const std::vector<DeviceKind> well = healed(catalog_);
-            Catalog catalog = catalog_;
-            catalog.kinds = well;
-            keep({.kind = FixKind::healthy_gpu}, placed, catalog, [](NodeState&) {});
+    void add_constraints() {
+        std::vector<Fix> changes;
+        if (filter_.node.valid()) {
+            changes.push_back({.kind = FixKind::without_pin, .value = filter_.node});
         }
-        Fix leave{.kind = FixKind::others_leave};
+        for (const NodeLabel& label : filter_.selector) {
+            changes.push_back(
+                {.kind = FixKind::without_selector, .key = label.key, .value = label.value});
+        }
+        if (!filter_.terms.empty()) {
+            changes.push_back({.kind = FixKind::without_affinity});
+        }
+        for (const Fix& fix : changes) {
+            keep(fix, {adapted(asked_), catalog_, apply_fix(filter_, fix)});
+        }
+        add_tolerations();
+    }
+
+    void add_tolerations() {
+        std::set<NodeLabel> taints;
         for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
-            const NodeState state = emptied(cluster_, NodeIndex(n));
-            count(leave, state, placed, catalog_);
+            for (const NodeTaint& taint : cluster_.traits(NodeIndex(n)).taints) {
+                if (taint.repels() && !taint.cordon && !tolerates(filter_, taint)) {
+                    taints.insert({taint.key, taint.value});
+                }
+            }
         }
-        if (leave.nodes > 0) {
-            fixes_.push_back(leave);
+        const auto first = static_cast<std::ptrdiff_t>(fixes_.size());
+        for (const NodeLabel& taint : taints) {
+            const Fix fix{.kind = FixKind::tolerate_taint, .key = taint.key, .value = taint.value};
+            keep(fix, {adapted(asked_), catalog_, apply_fix(filter_, fix)});
+        }
+        std::stable_sort(fixes_.begin() + first, fixes_.end(),
+                         [](const Fix& a, const Fix& b) { return a.nodes > b.nodes; });
+        if (fixes_.size() > static_cast<std::size_t>(first) + kMostTolerations) {
+            fixes_.resize(static_cast<std::size_t>(first) + kMostTolerations, fixes_.front());
         }
     }
 
-    // Counts where the changed class, or the class on changed nodes, fits; no fix where nowhere.
-    template <class Change>
-    void keep(Fix fix, const DemandClass& placed, const Catalog& catalog, Change change) {
+    void add_waits() {
+        const Trial trial{adapted(asked_), catalog_, filter_};
+        Fix open{.kind = FixKind::open_node};
+        Fix leave{.kind = FixKind::others_leave};
         for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
             NodeState state = cluster_.node(NodeIndex(n));
-            change(state);
-            count(fix, state, placed, catalog);
+            state.schedulable = true;
+            count(open, state, opened(cluster_.traits(NodeIndex(n))), trial);
+            count(leave, emptied(cluster_, NodeIndex(n)), cluster_.traits(NodeIndex(n)), trial);
         }
+        keep_found(open);
+        if (trial.placed.wants_gpu()) {
+            const std::vector<DeviceKind> well = healed(catalog_);
+            Catalog catalog = catalog_;
+            catalog.kinds = well;
+            keep({.kind = FixKind::healthy_gpu}, {trial.placed, catalog, filter_});
+        }
+        keep_found(leave);
+    }
+
+    // What is tried, on which devices, by which constraints.
+    struct Trial {
+        DemandClass placed;
+        const Catalog& catalog;
+        NodeFilter filter;
+    };
+
+    // Counts where the changed class fits; no fix where nowhere.
+    void keep(Fix fix, const Trial& trial) {
+        for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+            count(fix, cluster_.node(NodeIndex(n)), cluster_.traits(NodeIndex(n)), trial);
+        }
+        keep_found(fix);
+    }
+
+    void keep_found(const Fix& fix) {
         if (fix.nodes > 0) {
             fixes_.push_back(fix);
         }
     }
 
-    static void count(Fix& fix, const NodeState& state, const DemandClass& placed,
-                      const Catalog& catalog) {
-        if (!fits(state, placed, catalog)) {
+    static void count(Fix& fix, const NodeState& state, const NodeTraits& traits,
+                      const Trial& trial) {
+        if (!admits(trial.filter, traits) || !fits(state, trial.placed, trial.catalog)) {
             return;
         }
         ++fix.nodes;
-        fix.gpus += placed.wants_gpu() ? std::popcount(fitting_devices(state, placed, catalog)) : 0;
+        fix.gpus += trial.placed.wants_gpu()
+                        ? std::popcount(fitting_devices(state, trial.placed, trial.catalog))
+                        : 0;
     }
 
     const Cluster& cluster_;
     const Catalog& catalog_;
     const DemandClass& asked_;
     const DiagnosisOptions& options_;
+    const NodeFilter& filter_;
+    std::vector<bool> admitted_;  // by node
     std::vector<Fix> fixes_;
 };
 
@@ -219,7 +287,8 @@ bool fits_ever(const Cluster& cluster, const Catalog& catalog, const DemandClass
     for (std::uint32_t n = 0; n < cluster.size(); ++n) {
         NodeState state = emptied(cluster, NodeIndex(n));
         state.schedulable = true;
-        if (fits(state, placed, best)) {
+        if (admits(cluster.filter(placed.filter), opened(cluster.traits(NodeIndex(n)))) &&
+            fits(state, placed, best)) {
             return true;
         }
     }
@@ -257,12 +326,36 @@ DemandClass apply_fix(DemandClass asked, const Fix& fix) {
         case FixKind::fewer_gpus:
             asked.requests.front().gpus = static_cast<std::uint16_t>(fix.to);
             return with_requests(std::move(asked));
+        case FixKind::tolerate_taint:
+        case FixKind::without_selector:
+        case FixKind::without_affinity:
+        case FixKind::without_pin:
         case FixKind::healthy_gpu:
         case FixKind::open_node:
         case FixKind::others_leave:
             break;
     }
     return asked;
+}
+
+NodeFilter apply_fix(NodeFilter filter, const Fix& fix) {
+    switch (fix.kind) {
+        case FixKind::tolerate_taint:
+            filter.tolerations.push_back({.key = fix.key, .value = fix.value});
+            break;
+        case FixKind::without_selector:
+            std::erase(filter.selector, NodeLabel{fix.key, fix.value});
+            break;
+        case FixKind::without_affinity:
+            filter.terms.clear();
+            break;
+        case FixKind::without_pin:
+            filter.node = LabelValue::none();
+            break;
+        default:
+            break;
+    }
+    return filter;
 }
 
 }  // namespace tessera

@@ -41,6 +41,7 @@ void Index::reset(std::shared_ptr<const Scorer> scorer, std::span<const ClassInd
         }
     }
     feasibility_.rebuild(catalog(), columns_);
+    admission_.reset(columns_);
     capacity_ = cluster_.size() + cluster_.size() / 8 + kSpareNodes;
     forest_ = MaxForest::make({.nodes = capacity_,
                                .columns = columns_.size(),
@@ -69,12 +70,14 @@ void Index::set_column(ClassIndex demand_class, ClassIndex instead_of, std::size
     column_of_[demand_class.slot()] = static_cast<std::int16_t>(column);
     counts_[column] = 0;
     feasibility_.rebuild(catalog(), columns_);
+    admission_.set_column(column, demand_class);
     const std::size_t words = feasibility_.words();
     const std::uint64_t bit = std::uint64_t{1} << (column % kWordBits);
     const ClassIndex only[] = {demand_class};
     for (std::uint32_t n = 0; n < nodes; ++n) {
         const NodeState& state = cluster_.node(NodeIndex(n));
         feasibility_.evaluate(state, fit_.data());
+        admission_.restrict(NodeIndex(n), fit_);
         std::uint64_t& kept = sets_[n * words + column / kWordBits];
         kept &= ~bit;
         Key key = 0;
@@ -91,6 +94,7 @@ void Index::set_column(ClassIndex demand_class, ClassIndex instead_of, std::size
 void Index::refresh(NodeIndex node) {
     const NodeState& state = cluster_.node(node);
     feasibility_.evaluate(state, fit_.data());
+    admission_.restrict(node, fit_);
     std::uint64_t* kept = sets_.data() + node.slot() * fit_.size();
     for (std::size_t w = 0; w < fit_.size(); ++w) {
         touched_[w] = fit_[w] | kept[w];
@@ -160,6 +164,10 @@ std::int64_t Index::hosts(ClassIndex demand_class) const {
 }
 
 bool Index::fits_plainly(ClassIndex demand_class, NodeIndex node) const {
+    return admits_and_fits(cluster_, node, classes_[demand_class], catalog());
+}
+
+bool Index::has_room(ClassIndex demand_class, NodeIndex node) const {
     return tessera::fits(cluster_.node(node), classes_[demand_class], catalog());
 }
 
@@ -170,8 +178,9 @@ bool Index::consistent(std::size_t nodes) const {
         feasibility_.evaluate(cluster_.node(NodeIndex(n)), fit.data());
         for (std::size_t column = 0; column < columns_.size(); ++column) {
             Key fresh = 0;
-            const bool now =
-                n < nodes && ((fit[column / kWordBits] >> (column % kWordBits)) & 1) != 0;
+            const bool now = n < nodes &&
+                             ((fit[column / kWordBits] >> (column % kWordBits)) & 1) != 0 &&
+                             cluster_.admits(NodeIndex(n), classes_[columns_[column]].filter);
             if (now) {
                 const ClassIndex only[] = {columns_[column]};
                 scorer_->score(cluster_.node(NodeIndex(n)), only, std::span(&fresh, 1));
@@ -187,7 +196,7 @@ bool Index::consistent(std::size_t nodes) const {
 }
 
 std::size_t Index::memory_bytes() const {
-    return forest_->memory_bytes() + feasibility_.memory_bytes() +
+    return forest_->memory_bytes() + feasibility_.memory_bytes() + admission_.memory_bytes() +
            sets_.capacity() * sizeof(std::uint64_t) + column_of_.capacity() * sizeof(std::int16_t);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "engine/admission.h"
 #include "engine/cluster.h"
 #include "engine/feasibility.h"
 #include "engine/max_forest.h"
@@ -23,7 +24,7 @@ namespace tessera {
 class Index final : public Census {
   public:
     Index(const Cluster& cluster, const ClassTable& classes)
-        : cluster_(cluster), classes_(classes) {}
+        : cluster_(cluster), classes_(classes), admission_(cluster, classes) {}
 
     // Drops all keys; these classes get a column (none = a free one). Every node must be refreshed
     // before the index is read.
@@ -55,6 +56,9 @@ class Index final : public Census {
     // Calls visit(NodeIndex) for every node on which the class fits, in node order.
     template <class Visit>
     void each_host(ClassIndex demand_class, Visit visit) const;
+    // The same where it has room, also on nodes that do not admit it: scores go by room alone.
+    template <class Visit>
+    void each_with_room(ClassIndex demand_class, Visit visit) const;
 
     const Scorer& scorer() const { return *scorer_; }
     const std::shared_ptr<const Scorer>& shared_scorer() const { return scorer_; }
@@ -66,12 +70,14 @@ class Index final : public Census {
   private:
     Catalog catalog() const;
     bool fits_plainly(ClassIndex demand_class, NodeIndex node) const;
+    bool has_room(ClassIndex demand_class, NodeIndex node) const;
     void record_fits(std::uint64_t* kept);
 
     const Cluster& cluster_;
     const ClassTable& classes_;
     std::shared_ptr<const Scorer> scorer_;
     Feasibility feasibility_;
+    Admission admission_;
     std::unique_ptr<MaxForest> forest_;
     std::size_t capacity_ = 0;
     std::vector<ClassIndex> columns_;
@@ -92,6 +98,21 @@ void Index::each_host(ClassIndex demand_class, Visit visit) const {
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
         if (column < 0 ? fits_plainly(demand_class, NodeIndex(n))
                        : forest_->at(static_cast<std::size_t>(column), n) != 0) {
+            visit(NodeIndex(n));
+        }
+    }
+}
+
+template <class Visit>
+void Index::each_with_room(ClassIndex demand_class, Visit visit) const {
+    const int known = column_of(demand_class);
+    const auto column = static_cast<std::size_t>(known);
+    for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+        // A key tells, but for nodes that have none because they do not admit the class.
+        const bool room = known >= 0 && admission_.admits(NodeIndex(n), column)
+                              ? forest_->at(column, n) != 0
+                              : has_room(demand_class, NodeIndex(n));
+        if (room) {
             visit(NodeIndex(n));
         }
     }

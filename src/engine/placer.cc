@@ -52,9 +52,11 @@ class ScanCensus final : public Census {
 
     std::int64_t hosts(ClassIndex demand_class) const override {
         const Catalog known = cluster_.catalog(classes_);
-        return std::count_if(
-            cluster_.nodes().begin(), cluster_.nodes().end(),
-            [&](const NodeState& node) { return fits(node, classes_[demand_class], known); });
+        std::int64_t count = 0;
+        for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+            count += admits_and_fits(cluster_, NodeIndex(n), classes_[demand_class], known) ? 1 : 0;
+        }
+        return count;
     }
 
   private:
@@ -153,7 +155,7 @@ void Placer::adopt(PolicyUpdate update) {
     }
     std::vector<bool> stale(cluster_.size(), false);
     for (ClassIndex host_class : update.hosts_of) {
-        index_->each_host(host_class, [&](NodeIndex node) { stale[node.slot()] = true; });
+        index_->each_with_room(host_class, [&](NodeIndex node) { stale[node.slot()] = true; });
     }
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
         if (stale[n]) {
@@ -301,7 +303,7 @@ NodeIndex Placer::scan(ClassIndex demand_class, std::uint64_t draw) {
     std::pair<Key, Tie> best_rank{};
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
         const NodeState& state = cluster_.node(NodeIndex(n));
-        if (!fits(state, wanted, known) ||
+        if (!admits_and_fits(cluster_, NodeIndex(n), wanted, known) ||
             (spare && !grantable(NodeIndex(n), demand_class, draw))) {
             continue;
         }

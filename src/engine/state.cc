@@ -28,6 +28,11 @@ Expected<void> check_state(const ClusterState& state) {
                         in_quotes(pod.name), pod.placement->alternative, alternatives);
         }
     }
+    for (const Demand& demand : state.demands) {
+        if (demand.filter.valid() && demand.filter.slot() >= state.filters->size()) {
+            return fail(ErrorKind::invalid, "a demand has node constraints that are not there");
+        }
+    }
     const auto most = static_cast<std::int64_t>(state.demands.size());
     for (const std::int64_t event : state.history) {
         if (event >= most || -1 - event >= most) {
@@ -44,6 +49,9 @@ ClusterState capture_state(const Engine& engine, std::vector<Demand> demands,
     ClusterState state;
     state.demands = std::move(demands);
     const Cluster& cluster = engine.cluster();
+    if (cluster.options().filters != nullptr) {
+        *state.filters = *cluster.options().filters;
+    }
     for (std::uint32_t n = 0; n < cluster.size(); ++n) {
         state.nodes.push_back(cluster.spec(NodeIndex(n)));
     }
@@ -64,7 +72,8 @@ Expected<std::unique_ptr<Engine>> restore_engine(const ClusterState& state,
                                                  std::unique_ptr<Policy> policy,
                                                  Engine::Options options) {
     TESSERA_CHECK(check_state(state));
-    auto engine = std::make_unique<Engine>(state.nodes, std::move(policy), options);
+    auto engine = std::make_unique<Engine>(state.nodes, std::move(policy), options,
+                                           ClusterOptions{.filters = state.filters});
     std::vector<ClassIndex> classes;
     for (const Demand& demand : state.demands) {
         classes.push_back(engine->intern(demand));

@@ -52,6 +52,29 @@ TEST(EngineState, ARestoredEngineDecidesAsTheOldOne) {
     EXPECT_EQ(capture_state(**restored, demands, again).pods, state.pods);
 }
 
+TEST(EngineState, NodeConstraintsAreTakenAndRestored) {
+    constexpr LabelKey kZone{0};
+    constexpr LabelValue kNorth{0};
+    std::vector<NodeSpec> nodes{make_node("a"), make_node("b")};
+    nodes[1].traits.labels = {{kZone, kNorth}};
+    const auto filters = std::make_shared<FilterTable>();
+    Demand demand = make_demand({});
+    demand.filter = filters->intern({.selector = {{kZone, kNorth}}});
+    Engine engine(nodes, *make_policy("binpack", {}), {}, {.filters = filters});
+    const ClusterState state = capture_state(engine, {demand}, {});
+    auto restored = restore_engine(state, *make_policy("binpack", {}));
+    ASSERT_TRUE(restored) << restored.error().message;
+    for (Engine* one : {&engine, restored->get()}) {
+        const auto placed = one->place(PodIndex(0), demand);
+        ASSERT_TRUE(placed);
+        EXPECT_EQ(placed->node, NodeIndex(1));
+        EXPECT_EQ(one->fitting_nodes(one->intern(demand)), 1);
+    }
+    ClusterState lost = state;
+    lost.filters = std::make_shared<FilterTable>();
+    EXPECT_FALSE(restore_engine(lost, *make_policy("binpack", {})));
+}
+
 TEST(EngineState, ErrorsNameTheNodeOrPod) {
     ClusterState state;
     state.nodes = {make_node("a")};

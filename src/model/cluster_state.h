@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "model/demand.h"
 #include "model/node.h"
+#include "model/node_filter.h"
 #include "model/placement.h"
 
 namespace tessera {
@@ -27,8 +29,10 @@ struct ClusterState {
     std::string policy;  // in force when it was taken; empty: not told
     std::uint64_t seed = 42;
     std::vector<NodeSpec> nodes;  // in tie-break order
-    std::vector<Demand> demands;  // without node constraints (Demand::filter)
-    std::vector<PodState> pods;   // those placed in order of their start
+    std::vector<Demand> demands;
+    // Of the demands; a restored engine reads it, and may be asked about pods added to it later.
+    std::shared_ptr<FilterTable> filters = std::make_shared<FilterTable>();
+    std::vector<PodState> pods;  // those placed in order of their start
     // Arrivals and departures in order: demand d came is d, demand d left is -1 - d. A policy that
     // learns is told again.
     std::vector<std::int32_t> history;

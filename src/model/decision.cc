@@ -8,6 +8,13 @@ using enum RefusalKind;
 
 constexpr auto kTable = std::to_array<RefusalInfo>({
     {node_unschedulable, not_now, "NodeUnschedulable", "the node takes no new pods now"},
+    {node_name_mismatch, never_here, "NodeNameMismatch", "the pod is pinned to another node"},
+    {node_selector_mismatch, never_here, "NodeSelectorMismatch",
+     "the node has not all the labels of the pod's node selector"},
+    {node_affinity_mismatch, never_here, "NodeAffinityMismatch",
+     "the node matches no term of the pod's required node affinity"},
+    {node_tainted, never_here, "NodeTainted",
+     "the node has a taint that the pod does not tolerate"},
     {node_has_no_gpu, never_here, "NodeHasNoGpu", "the node has no GPU"},
     {gpu_count_insufficient, never_here, "GpuCountInsufficient",
      "the node has fewer GPUs than the pod asks for"},
@@ -90,6 +97,14 @@ std::string_view to_string(FixKind kind) {
             return "FewerGpus";
         case FixKind::other_model:
             return "OtherModel";
+        case FixKind::tolerate_taint:
+            return "TolerateTaint";
+        case FixKind::without_selector:
+            return "WithoutNodeSelector";
+        case FixKind::without_affinity:
+            return "WithoutNodeAffinity";
+        case FixKind::without_pin:
+            return "WithoutPin";
         case FixKind::healthy_gpu:
             return "HealthyGpu";
         case FixKind::open_node:

@@ -17,6 +17,7 @@
 #include "model/demand_class.h"
 #include "model/gpu.h"
 #include "model/ids.h"
+#include "model/node_traits.h"
 #include "model/placement.h"
 #include "model/topology.h"
 
@@ -33,6 +34,10 @@ enum class RefusalKind : std::uint8_t {
 // by a later one is nearer to fitting.
 enum class RefusalCode : std::uint8_t {
     node_unschedulable,
+    node_name_mismatch,
+    node_selector_mismatch,
+    node_affinity_mismatch,
+    node_tainted,
     node_has_no_gpu,
     gpu_count_insufficient,
     node_cpu_too_small,
@@ -54,7 +59,7 @@ enum class RefusalCode : std::uint8_t {
     gang_too_large,
     gang_incomplete,
 };
-inline constexpr std::size_t kRefusalCodes = 21;
+inline constexpr std::size_t kRefusalCodes = 25;
 
 struct RefusalInfo {
     RefusalCode code;
@@ -84,11 +89,23 @@ class RefusalSet {
 };
 static_assert(kRefusalCodes <= 32);
 
+// What stands in a pod's way on a node: an untolerated taint, the pair of the node selector that is
+// missing, the label that the node affinity asks about, or the node that the pod is pinned to.
+struct Obstacle {
+    LabelKey key{};      // none(): the node is meant
+    LabelValue value{};  // none(): the label alone is meant
+    TaintEffect effect = TaintEffect::no_schedule;
+
+    friend auto operator<=>(const Obstacle&, const Obstacle&) = default;
+};
+
 struct RefusalCount {
     RefusalCode code;
-    std::int64_t nodes = 0;      // refused first for this
-    std::int64_t nodes_any = 0;  // where it holds at all
-    std::int64_t gpus = 0;       // GPUs refused first for this
+    std::int64_t nodes = 0;              // refused first for this
+    std::int64_t nodes_any = 0;          // where it holds at all
+    std::int64_t gpus = 0;               // GPUs refused first for this
+    std::optional<Obstacle> obstacle{};  // the same on most of nodes_any, by the node's traits
+    std::int64_t obstacle_nodes = 0;     // on so many
 
     friend bool operator==(const RefusalCount&, const RefusalCount&) = default;
 };
@@ -100,6 +117,10 @@ enum class FixKind : std::uint8_t {
     less_memory,
     fewer_gpus,
     other_model,
+    tolerate_taint,
+    without_selector,  // one pair of it
+    without_affinity,
+    without_pin,
     healthy_gpu,   // wait until a GPU that takes nothing now is well
     open_node,     // wait until a cordoned node is opened
     others_leave,  // wait until pods that hold what is asked for have gone
@@ -113,6 +134,8 @@ struct Fix {
     std::int64_t to = 0;     // the most that fits
     bool relative = false;   // GPU memory in millionths of the GPU instead of MiB
     ModelIndex model = ModelIndex::none();  // other_model
+    LabelKey key = LabelKey::none();        // tolerate_taint, without_selector
+    LabelValue value = LabelValue::none();  // of these two; without_pin: the node's name
     std::int64_t nodes = 0;                 // on how many it would fit then
     std::int64_t gpus = 0;                  // and on how many GPUs of those, each taken alone
 

@@ -16,6 +16,8 @@ using ShapeIndex = StrongId<struct ShapeTag>;                 // nodes of equal 
 using ClassIndex = StrongId<struct ClassTag>;                 // demands that are equal
 using AskIndex = StrongId<struct AskTag>;                     // demands on a device
 using FilterIndex = StrongId<struct FilterTag>;               // equal node constraints
+using LabelKey = StrongId<struct LabelKeyTag>;                // of a node's label or taint
+using LabelValue = StrongId<struct LabelValueTag>;            // its value, or a node's name
 using RequestIndex = StrongId<struct RequestTag>;             // name of a container or request
 using GroupIndex = StrongId<struct GroupTag>;                 // a gang
 using AppIndex = StrongId<struct AppTag>;                     // an application profile
@@ -31,6 +33,8 @@ struct Vocabulary {
     Interner<GroupIndex> groups;
     Interner<AppIndex> apps;
     Interner<OwnerName> owners;
+    Interner<LabelKey> label_keys;
+    Interner<LabelValue> label_values;
 };
 
 }  // namespace tessera

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "model/gpu.h"
 #include "model/ids.h"
+#include "model/node_traits.h"
 #include "model/topology.h"
 
 namespace tessera {
@@ -19,9 +20,10 @@ struct NodeSpec {
     MilliCpu cpu;
     MemoryMib memory;
     std::int32_t pods = 110;
-    bool schedulable = true;
+    bool schedulable = true;  // false: closed to everyone; a cordon is a taint, which some tolerate
     std::vector<GpuSpec> gpus;
     LinkMatrix links;  // empty = nothing known
+    NodeTraits traits;
 };
 
 // Nodes of equal capacity. Scores that depend on what a node IS, not on its load, go by shape.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/quantity.h"
+#include "model/node_traits.h"
 
 namespace tessera {
 
@@ -43,9 +44,9 @@ struct Container {
 };
 
 struct Toleration {
-    std::string key;     // empty with `exists`: every taint
-    std::string value;   // compared unless `exists`
-    std::string effect;  // empty: every effect
+    std::string key;                    // empty with `exists`: every taint
+    std::string value;                  // compared unless `exists`
+    std::optional<TaintEffect> effect;  // nothing: every effect
     bool exists = false;
 
     friend auto operator<=>(const Toleration&, const Toleration&) = default;
@@ -54,7 +55,26 @@ struct Toleration {
 struct Taint {
     std::string key;
     std::string value;
-    std::string effect;  // NoSchedule, PreferNoSchedule, NoExecute
+    TaintEffect effect = TaintEffect::no_schedule;
+
+    friend auto operator<=>(const Taint&, const Taint&) = default;
+};
+
+// One condition of a node selector term. Gt and Lt have one value, a whole number.
+struct NodeRequirement {
+    std::string key{};
+    LabelOperator op = LabelOperator::in;
+    std::vector<std::string> values{};
+
+    friend auto operator<=>(const NodeRequirement&, const NodeRequirement&) = default;
+};
+
+// All of them must hold; a term without any matches no node.
+struct NodeSelectorTerm {
+    std::vector<NodeRequirement> labels{};
+    std::vector<NodeRequirement> fields{};  // metadata.name only
+
+    friend auto operator<=>(const NodeSelectorTerm&, const NodeSelectorTerm&) = default;
 };
 
 enum class PodPhase : std::uint8_t { pending, running, succeeded, failed, unknown };
@@ -76,6 +96,7 @@ struct Pod {
     std::optional<std::int32_t> priority;
     std::string priority_class;
     StringMap node_selector;
+    std::vector<NodeSelectorTerm> node_terms;  // required node affinity: one must match; or empty
     std::vector<Toleration> tolerations;
     std::vector<std::string> resource_claims;  // names in spec.resourceClaims
     PodPhase phase = PodPhase::pending;

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "model/demand.h"
 #include "model/node.h"
+#include "model/node_filter.h"
 #include "policy/test_world.h"
 
 namespace tessera::testing {
@@ -134,6 +135,77 @@ inline Demand random_demand(Rng& rng) {
         demand.models.push_back(ModelIndex(model));
     }
     return demand;
+}
+
+// Labels and taints of a small world, so that filters meet them: keys 0 to 2, values 0 to 2.
+inline LabelKey any_label_key(Rng& rng) {
+    return LabelKey(static_cast<std::uint32_t>(rng.below(3)));
+}
+inline LabelValue any_label_value(Rng& rng) {
+    return LabelValue(static_cast<std::uint32_t>(rng.below(3)));
+}
+inline LabelValue any_node_name(Rng& rng) {
+    return LabelValue(static_cast<std::uint32_t>(10 + rng.below(4)));
+}
+
+inline NodeTraits random_traits(Rng& rng) {
+    NodeTraits traits;
+    traits.name = any_node_name(rng);
+    for (std::uint32_t key = 0; key < 3; ++key) {
+        const LabelValue value = any_label_value(rng);
+        if (!one_in(rng, 4)) {
+            traits.labels.push_back({LabelKey(key), value});
+        }
+        if (!one_in(rng, 4) && value != LabelValue(2)) {
+            traits.numbers.push_back({LabelKey(key), std::int64_t{value.value()}});
+        }
+    }
+    for (std::uint64_t i = one_in(rng, 2) ? rng.below(3) : 0; i > 0; --i) {
+        NodeTaint taint{any_label_key(rng), any_label_value(rng),
+                        any_of(rng, {TaintEffect::no_schedule, TaintEffect::prefer_no_schedule,
+                                     TaintEffect::no_execute})};
+        taint.cordon = one_in(rng, 4);
+        traits.taints.push_back(taint);
+    }
+    return traits;
+}
+
+inline LabelRequirement random_requirement(Rng& rng) {
+    LabelRequirement one{.key = any_label_key(rng), .op = static_cast<LabelOperator>(rng.below(6))};
+    one.bound = static_cast<std::int64_t>(rng.below(3));
+    if (one.op == LabelOperator::in || one.op == LabelOperator::not_in) {
+        one.values = {any_label_value(rng), any_label_value(rng)};
+        std::sort(one.values.begin(), one.values.end());
+    }
+    return one;
+}
+
+// One in three says nothing, most of the others little.
+inline NodeFilter random_filter(Rng& rng) {
+    NodeFilter filter;
+    if (one_in(rng, 3)) {
+        return filter;
+    }
+    if (one_in(rng, 12)) {
+        filter.node = any_node_name(rng);
+    }
+    if (one_in(rng, 4)) {
+        filter.selector.push_back({any_label_key(rng), any_label_value(rng)});
+    }
+    for (std::uint64_t i = one_in(rng, 3) ? rng.below(3) : 0; i > 0; --i) {
+        filter.terms.emplace_back();
+        for (std::uint64_t j = rng.below(3); j > 0; --j) {
+            filter.terms.back().push_back(random_requirement(rng));
+        }
+    }
+    for (std::uint64_t i = rng.below(3); i > 0; --i) {
+        TaintToleration one;
+        one.key = one_in(rng, 3) ? LabelKey::none() : any_label_key(rng);
+        one.value = one_in(rng, 3) ? any_label_value(rng) : LabelValue::none();
+        one.effects = any_of<std::uint8_t>(rng, {1, 4, TaintToleration::kEveryEffect});
+        filter.tolerations.push_back(one);
+    }
+    return filter;
 }
 
 }  // namespace tessera::testing

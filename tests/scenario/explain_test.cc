@@ -45,6 +45,41 @@ std::string share(int milli, int mib, int gpus = 1) {
         gpus, milli, mib);
 }
 
+// A node with labels and taints, and a demand with constraints.
+std::string node_with(std::string_view traits) {
+    return fmt::format(
+        R"("name":"n","cpuMilli":16000,"memoryMib":65536,"gpus":[{{"count":2,"model":"A100"}}],{})",
+        traits);
+}
+
+std::string constrained(std::string_view constraints) {
+    return fmt::format(R"({{"alternatives":[[{{"milli":500}}]],"constraints":{{{}}}}})",
+                       constraints);
+}
+
+std::vector<Case> constraint_cases() {
+    const std::string zone = node_with(R"("labels":{"zone":"x"})");
+    return {
+        {"NodeNameMismatch", zone, constrained(R"("nodeName":"other")"), "",
+         RefusalCode::node_name_mismatch, FixKind::without_pin, RefusalKind::never_here},
+        {"NodeSelectorMismatch", zone, constrained(R"("nodeSelector":{"zone":"y"})"), "",
+         RefusalCode::node_selector_mismatch, FixKind::without_selector, RefusalKind::never_here},
+        {"NodeAffinityMismatch", zone, constrained(R"("nodeSelectorTerms":[{"matchExpressions":[
+                         {"key":"zone","operator":"NotIn","values":["x"]}]}])"),
+         "", RefusalCode::node_affinity_mismatch, FixKind::without_affinity,
+         RefusalKind::never_here},
+        {"NodeTainted", node_with(R"("taints":[{"key":"gpu","value":"only","effect":"NoSchedule"},
+                                {"key":"gpu","value":"only","effect":"NoExecute"}])"),
+         constrained(R"("tolerations":[{"key":"gpu","value":"other"}])"), "",
+         RefusalCode::node_tainted, FixKind::tolerate_taint, RefusalKind::never_here},
+        {"NodeUnschedulable",
+         node_with(
+             R"("taints":[{"key":"node.kubernetes.io/unschedulable","effect":"NoSchedule"}])"),
+         share(100, 0), "", RefusalCode::node_unschedulable, FixKind::open_node,
+         RefusalKind::not_now},
+    };
+}
+
 std::vector<Case> cases() {
     const std::string both = pod(0, 300, 30'000) + "," + pod(1, 700, 10'000);
     const std::string node(kNode);
@@ -113,6 +148,7 @@ std::unique_ptr<Engine> engine_of(const ClusterState& state) {
 // The cluster after a wait.
 ClusterState waited(ClusterState state, FixKind kind) {
     state.nodes[0].schedulable = true;
+    state.nodes[0].traits = opened(state.nodes[0].traits);
     for (GpuSpec& gpu : state.nodes[0].gpus) {
         gpu.health = Health::ok;
     }
@@ -123,7 +159,10 @@ ClusterState waited(ClusterState state, FixKind kind) {
 }
 
 TEST(ExplainScenario, EveryReasonIsTrueAndEveryFixWorks) {
-    for (const Case& c : cases()) {
+    std::vector<Case> all = cases();
+    const std::vector<Case> more = constraint_cases();
+    all.insert(all.end(), more.begin(), more.end());
+    for (const Case& c : all) {
         SCOPED_TRACE(c.name);
         Vocabulary names;
         const ClusterState state = state_of(c, names);
@@ -147,9 +186,10 @@ TEST(ExplainScenario, EveryReasonIsTrueAndEveryFixWorks) {
             continue;
         }
         const auto later = engine_of(waited(state, c.fix));
-        const bool wait = apply_fix(asked, *fix) == asked;
-        Engine& there = wait ? *later : *engine;
-        EXPECT_TRUE(explain(there.placer_to_explain(), apply_fix(asked, *fix)).placed());
+        DemandClass changed = apply_fix(asked, *fix);
+        changed.filter = state.filters->intern(apply_fix((*state.filters)[asked.filter], *fix));
+        Engine& there = changed == asked ? *later : *engine;
+        EXPECT_TRUE(explain(there.placer_to_explain(), changed).placed());
     }
 }
 

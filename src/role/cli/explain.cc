@@ -98,14 +98,13 @@ Expected<Demand> demand_of_flags(const Flags& flags, Vocabulary& names) {
     return demand;
 }
 
-Expected<std::vector<Question>> questions_of_manifest(const Flags& flags, Vocabulary& names) {
+Expected<std::vector<Question>> questions_of_manifest(const Flags& flags, Opened& opened) {
     TESSERA_TRY(const std::string text, read_file(flags.manifest));
     auto objects = read_kube_yaml(text);
     if (!objects) {
         return tl::unexpected<Error>(std::move(objects.error()).within(flags.manifest));
     }
-    FilterTable filters;
-    DialectContext context{names, filters, {}};
+    DialectContext context{opened.names, *opened.state.filters, {}};
     std::vector<Question> questions;
     for (const PodSet& set : objects->pods) {
         auto asked = pod_demand(set.pod, context);
@@ -117,11 +116,6 @@ Expected<std::vector<Question>> questions_of_manifest(const Flags& flags, Vocabu
         Question question;
         question.name = set.pod.space + '/' + set.pod.name;
         question.members = set.count;
-        if (asked->demand.filter.valid() && !filters[asked->demand.filter].trivial()) {
-            question.notes.emplace_back(
-                "its node selector and tolerations are not judged: a state file has no labels");
-        }
-        asked->demand.filter = FilterIndex::none();
         if (asked->demand.gang) {
             question.members = std::max<std::int64_t>(question.members, asked->demand.gang->size);
         }
@@ -313,7 +307,7 @@ int run(const Flags& flags) {
     }
     std::vector<Question> questions;
     if (!flags.manifest.empty()) {
-        auto read = questions_of_manifest(flags, opened.names);
+        auto read = questions_of_manifest(flags, opened);
         if (!read) {
             return report_error(read.error());
         }

@@ -111,12 +111,24 @@ std::string candidates_text(const std::vector<CandidateRow>& rows, const Decisio
     return table.text();
 }
 
-std::string refusals_text(const Decision& decision) {
+// The sentence of the code, with what stands in the way where that is the same on most nodes.
+std::string reason_text(const RefusalCount& count, const DecisionNames& names) {
+    std::string sentence(refusal_info(count.code).sentence);
+    if (count.obstacle) {
+        sentence += ": " + obstacle_text(count.code, *count.obstacle, names.vocabulary);
+        if (count.obstacle_nodes < count.nodes_any) {
+            sentence += fmt::format(" on {}", grouped(count.obstacle_nodes));
+        }
+    }
+    return sentence;
+}
+
+std::string refusals_text(const Decision& decision, const DecisionNames& names) {
     Table table({"reason", "nodes", "in all", "GPUs", ""});
     for (const RefusalCount& count : decision.refusal.counts) {
         const RefusalInfo& info = refusal_info(count.code);
         table.add({std::string(info.name), grouped(count.nodes), grouped(count.nodes_any),
-                   grouped(count.gpus), std::string(info.sentence)});
+                   grouped(count.gpus), reason_text(count, names)});
     }
     std::string out = table.text();
     if (decision.refusal.gpus_fitting > 0) {
@@ -133,7 +145,7 @@ std::string_view outlook(RefusalKind kind) {
         case RefusalKind::not_now:
             return "it has to wait for a GPU or a node to return";
         case RefusalKind::never_here:
-            return "no node of this cluster can ever hold it";
+            return "no node of this cluster can ever hold it as it is";
         case RefusalKind::internal:
             break;
     }
@@ -161,7 +173,7 @@ std::string placed_text(const Decision& decision, const DecisionNames& names,
     out += candidates_text(rows, names);
     if (!decision.refusal.counts.empty()) {
         out += fmt::format("\n{}\n", painted("why not the others", kBold, style));
-        out += refusals_text(decision);
+        out += refusals_text(decision, names);
     }
     return out;
 }
@@ -172,7 +184,7 @@ std::string refused_text(const Decision& decision, const DecisionNames& names,
         fmt::format("does not fit on any of {}", plural(decision.nodes, "node")), kRed, style);
     out += fmt::format(": {}\n\n{} (policy {})\n", outlook(decision.refusal.kind),
                        painted("why", kBold, style), decision.policy);
-    out += refusals_text(decision);
+    out += refusals_text(decision, names);
     out += fmt::format("\n{}\n", painted("would fit", kBold, style));
     for (const Fix& fix : decision.refusal.fixes) {
         out += fmt::format("  {}\n", fix_text(fix, names));
@@ -216,6 +228,15 @@ std::string change_text(const Fix& fix, const DecisionNames& names) {
             return fmt::format("if {} were allowed", fix.model.valid()
                                                          ? names.vocabulary.models.name(fix.model)
                                                          : "GPUs of unknown model");
+        case FixKind::tolerate_taint:
+            return "with a toleration of " + pair_text(fix.key, fix.value, names.vocabulary);
+        case FixKind::without_selector:
+            return "without node selector " + pair_text(fix.key, fix.value, names.vocabulary);
+        case FixKind::without_affinity:
+            return "without its required node affinity";
+        case FixKind::without_pin:
+            return fmt::format("if it were not pinned to {}",
+                               names.vocabulary.label_values.name(fix.value));
         case FixKind::healthy_gpu:
             return "when GPUs that are unhealthy or drained are back";
         case FixKind::open_node:

@@ -131,7 +131,6 @@ TEST_F(ExplainCommand, PodsOfTheStateAndManifests) {
                                        "kind: Pod\n"
                                        "metadata: {name: train}\n"
                                        "spec:\n"
-                                       "  nodeSelector: {zone: a}\n"
                                        "  containers:\n"
                                        "  - name: main\n"
                                        "    image: x\n"
@@ -139,7 +138,50 @@ TEST_F(ExplainCommand, PodsOfTheStateAndManifests) {
     const Outcome pod = tessera({"explain", "--state", state, "--pod", manifest});
     EXPECT_EQ(pod.code, kExitFine) << pod.err;
     EXPECT_THAT(pod.out, HasSubstr("default/train: fits on 1 node of 3: goes to gpu-b, GPUs 0, 1"));
-    EXPECT_THAT(pod.out, HasSubstr("note: its node selector"));
+}
+
+TEST_F(ExplainCommand, NodeConstraintsOfAManifestAreJudged) {
+    const std::string state = write("constraints.json", R"({"version":1,"nodes":[
+        {"name":"gpu-a","cpuMilli":16000,"memoryMib":65536,"gpus":[{"count":2}],
+         "labels":{"zone":"a"},"taints":[{"key":"gpu","value":"only","effect":"NoSchedule"}]},
+        {"name":"gpu-b","cpuMilli":16000,"memoryMib":65536,"gpus":[{"count":2}],
+         "labels":{"zone":"b"}}]})");
+    const auto asked = [&](const std::string& spec) {
+        return tessera({"explain", "--state", state, "--pod",
+                        write("pod.yaml", "kind: Pod\nmetadata: {name: train}\nspec:\n" + spec +
+                                              "  containers:\n"
+                                              "  - name: main\n"
+                                              "    resources: {limits: {nvidia.com/gpu: 1}}\n")});
+    };
+    const Outcome plain = asked("");
+    EXPECT_EQ(plain.code, kExitFine) << plain.err;
+    EXPECT_THAT(plain.out, HasSubstr("fits on 1 node of 2: goes to gpu-b"));
+    EXPECT_THAT(plain.out, HasSubstr("the node has a taint that the pod does not tolerate: "
+                                     "gpu=only:NoSchedule"));
+    const Outcome chosen = asked("  nodeSelector: {zone: a}\n");
+    EXPECT_EQ(chosen.code, kExitNo);
+    EXPECT_THAT(chosen.out, HasSubstr("NodeSelectorMismatch"));
+    EXPECT_THAT(chosen.out, HasSubstr("labels of the pod's node selector: zone=a"));
+    EXPECT_THAT(chosen.out, HasSubstr("with a toleration of gpu=only: on 2 GPUs of 1 node"));
+    EXPECT_THAT(chosen.out, HasSubstr("without node selector zone=a: on 2 GPUs of 1 node"));
+    const Outcome tolerating = asked(
+        "  nodeSelector: {zone: a}\n"
+        "  tolerations: [{key: gpu, operator: Exists}]\n");
+    EXPECT_EQ(tolerating.code, kExitFine) << tolerating.out;
+    EXPECT_THAT(tolerating.out, HasSubstr("goes to gpu-a"));
+    const std::string affinity =
+        "  affinity:\n    nodeAffinity:\n"
+        "      requiredDuringSchedulingIgnoredDuringExecution:\n"
+        "        nodeSelectorTerms:\n        - matchExpressions:\n";
+    const Outcome nowhere =
+        asked(affinity + "          - {key: zone, operator: In, values: [c]}\n");
+    EXPECT_EQ(nowhere.code, kExitNo);
+    EXPECT_THAT(nowhere.out, HasSubstr("required node affinity: zone"));
+    EXPECT_THAT(nowhere.out, HasSubstr("without its required node affinity: on 2 GPUs of 1 node"));
+    const Outcome wrong = asked(affinity + "          - {key: zone, operator: Is}\n");
+    EXPECT_EQ(wrong.code, kExitUse);
+    EXPECT_THAT(wrong.err, HasSubstr("line 9: spec.affinity.nodeAffinity."));
+    EXPECT_THAT(wrong.err, HasSubstr("operator: \"Is\" is not accepted: In, NotIn, Exists,"));
 }
 
 TEST_F(ExplainCommand, GroupsAndPolicies) {

@@ -1,0 +1,113 @@
+#include "codec/constraint_walk.h"
+
+#include <array>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+struct TaintDraft {
+    std::string key;
+    std::string value;
+    std::string effect;
+};
+
+}  // namespace
+
+template <class T>
+bool ConstraintWalk::keep(Expected<T> read, std::vector<T>& out) {
+    if (!read) {
+        return fail_with(std::move(read.error().message));
+    }
+    out.push_back(std::move(*read));
+    return true;
+}
+
+bool ConstraintWalk::tolerations(JsonItem value, std::vector<Toleration>& out) {
+    static constexpr std::array<ConstraintRule<TolerationDraft>, 4> kRules{
+        {{"key", &ConstraintWalk::text_of<&TolerationDraft::key>},
+         {"operator", &ConstraintWalk::text_of<&TolerationDraft::op>},
+         {"value", &ConstraintWalk::text_of<&TolerationDraft::value>},
+         {"effect", &ConstraintWalk::text_of<&TolerationDraft::effect>}}};
+    return list(value, [&](JsonItem item) {
+        TolerationDraft draft;
+        return object<ConstraintWalk, TolerationDraft>(item, draft, kRules) &&
+               keep(toleration(std::move(draft)), out);
+    });
+}
+
+bool ConstraintWalk::taints(JsonItem value, std::vector<Taint>& out) {
+    static constexpr std::array<ConstraintRule<TaintDraft>, 3> kRules{
+        {{"key", &ConstraintWalk::text_of<&TaintDraft::key>},
+         {"value", &ConstraintWalk::text_of<&TaintDraft::value>},
+         {"effect", &ConstraintWalk::text_of<&TaintDraft::effect>}}};
+    return list(value, [&](JsonItem item) {
+        TaintDraft draft;
+        if (!object<ConstraintWalk, TaintDraft>(item, draft, kRules)) {
+            return false;
+        }
+        const auto effect = parse_effect(draft.effect);
+        if (!effect) {
+            return fail_with(effect.error().message);
+        }
+        out.push_back({std::move(draft.key), std::move(draft.value), *effect});
+        return true;
+    });
+}
+
+bool ConstraintWalk::affinity(JsonItem value, Terms& out) {
+    static constexpr std::array<ConstraintRule<Terms>, 1> kRules{
+        {{"nodeAffinity", &ConstraintWalk::node_affinity}}};
+    return object<ConstraintWalk, Terms>(value, out, kRules);
+}
+
+bool ConstraintWalk::node_affinity(JsonItem value, Terms& out) {
+    static constexpr std::array<ConstraintRule<Terms>, 1> kRules{
+        {{"requiredDuringSchedulingIgnoredDuringExecution", &ConstraintWalk::required}}};
+    return object<ConstraintWalk, Terms>(value, out, kRules);
+}
+
+bool ConstraintWalk::required(JsonItem value, Terms& out) {
+    static constexpr std::array<ConstraintRule<Terms>, 1> kRules{
+        {{"nodeSelectorTerms", &ConstraintWalk::selector_terms}}};
+    return object<ConstraintWalk, Terms>(value, out, kRules) &&
+           (!out.empty() ||
+            fail_here("nodeSelectorTerms: an empty list is not accepted: one term or more is"));
+}
+
+bool ConstraintWalk::selector_terms(JsonItem value, Terms& out) {
+    static constexpr std::array<ConstraintRule<NodeSelectorTerm>, 2> kRules{
+        {{"matchExpressions", &ConstraintWalk::expressions},
+         {"matchFields", &ConstraintWalk::fields}}};
+    return list(value, [&](JsonItem item) {
+        return object<ConstraintWalk, NodeSelectorTerm>(item, out.emplace_back(), kRules);
+    });
+}
+
+bool ConstraintWalk::values(JsonItem value, RequirementDraft& draft) {
+    return list(value, [&](JsonItem item) { return text(item, draft.values.emplace_back()); });
+}
+
+bool ConstraintWalk::requirement(JsonItem value, RequirementDraft& draft) {
+    static constexpr std::array<ConstraintRule<RequirementDraft>, 3> kRules{
+        {{"key", &ConstraintWalk::text_of<&RequirementDraft::key>},
+         {"operator", &ConstraintWalk::text_of<&RequirementDraft::op>},
+         {"values", &ConstraintWalk::values}}};
+    return object<ConstraintWalk, RequirementDraft>(value, draft, kRules);
+}
+
+bool ConstraintWalk::expressions(JsonItem value, NodeSelectorTerm& term) {
+    return list(value, [&](JsonItem item) {
+        RequirementDraft draft;
+        return requirement(item, draft) && keep(label_requirement(std::move(draft)), term.labels);
+    });
+}
+
+bool ConstraintWalk::fields(JsonItem value, NodeSelectorTerm& term) {
+    return list(value, [&](JsonItem item) {
+        RequirementDraft draft;
+        return requirement(item, draft) && keep(field_requirement(std::move(draft)), term.fields);
+    });
+}
+
+}  // namespace tessera

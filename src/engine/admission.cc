@@ -1,0 +1,122 @@
+#include "engine/admission.h"
+
+#include <algorithm>
+
+#include "policy/assignment.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::size_t kWordBits = 64;
+
+}  // namespace
+
+bool admits_and_fits(const Cluster& cluster, NodeIndex node, const DemandClass& demand_class,
+                     const Catalog& catalog) {
+    return cluster.admits(node, demand_class.filter) &&
+           fits(cluster.node(node), demand_class, catalog);
+}
+
+void Admission::reset(std::span<const ClassIndex> columns) {
+    words_ = (columns.size() + kWordBits - 1) / kWordBits;
+    groups_.clear();
+    rows_.clear();
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+        if (columns[column].valid()) {
+            join(column, columns[column]);
+        }
+    }
+    seen_ = cluster_.trait_changes();
+    if (needed()) {
+        fill_all();
+    }
+}
+
+void Admission::set_column(std::size_t column, ClassIndex demand_class) {
+    leave(column);
+    join(column, demand_class);
+    if (!in_use()) {
+        if (needed()) {
+            fill_all();
+        }
+        return;
+    }
+    const std::uint64_t bit = std::uint64_t{1} << (column % kWordBits);
+    const FilterIndex filter = classes_[demand_class].filter;
+    for (std::size_t n = 0; n < cluster_.size(); ++n) {
+        std::uint64_t& word = rows_[n * words_ + column / kWordBits];
+        const bool admitted = cluster_.admits(NodeIndex(static_cast<std::uint32_t>(n)), filter);
+        word = admitted ? word | bit : word & ~bit;
+    }
+}
+
+void Admission::join(std::size_t column, ClassIndex demand_class) {
+    const FilterIndex filter = classes_[demand_class].filter;
+    auto group = std::find_if(groups_.begin(), groups_.end(),
+                              [&](const Group& known) { return known.filter == filter; });
+    if (group == groups_.end()) {
+        group = groups_.insert(group, {filter, std::vector<std::uint64_t>(words_, 0)});
+    }
+    group->columns[column / kWordBits] |= std::uint64_t{1} << (column % kWordBits);
+}
+
+void Admission::leave(std::size_t column) {
+    for (Group& group : groups_) {
+        group.columns[column / kWordBits] &= ~(std::uint64_t{1} << (column % kWordBits));
+    }
+    std::erase_if(groups_, [](const Group& group) {
+        return std::all_of(group.columns.begin(), group.columns.end(),
+                           [](std::uint64_t word) { return word == 0; });
+    });
+}
+
+bool Admission::needed() const {
+    return cluster_.repelling_nodes() > 0 ||
+           std::any_of(groups_.begin(), groups_.end(), [&](const Group& group) {
+               return cluster_.filter(group.filter).restricts();
+           });
+}
+
+void Admission::fill_all() {
+    rows_.resize(cluster_.size() * words_);
+    for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+        fill_row(NodeIndex(n));
+    }
+    seen_ = cluster_.trait_changes();
+}
+
+void Admission::fill_row(NodeIndex node) {
+    std::uint64_t* row = rows_.data() + node.slot() * words_;
+    std::fill_n(row, words_, 0);
+    for (const Group& group : groups_) {
+        if (cluster_.admits(node, group.filter)) {
+            for (std::size_t w = 0; w < words_; ++w) {
+                row[w] |= group.columns[w];
+            }
+        }
+    }
+}
+
+// The node that changed is refreshed next; here are only the rows.
+void Admission::catch_up() {
+    const std::uint64_t before = std::exchange(seen_, cluster_.trait_changes());
+    if (!needed()) {
+        rows_.clear();
+    } else if (!in_use()) {
+        fill_all();
+    } else {
+        rows_.resize(cluster_.size() * words_);
+        for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+            if (cluster_.traits_changed_at(NodeIndex(n)) > before) {
+                fill_row(NodeIndex(n));
+            }
+        }
+    }
+}
+
+std::size_t Admission::memory_bytes() const {
+    return rows_.capacity() * sizeof(std::uint64_t) +
+           groups_.size() * (sizeof(Group) + words_ * sizeof(std::uint64_t));
+}
+
+}  // namespace tessera

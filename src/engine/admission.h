@@ -1,0 +1,72 @@
+// Whom the nodes admit by what they are (model/node_filter.h), kept as bits for the index.
+//
+// One row per node, one bit per column. Rows exist only while they can make a difference: some
+// column's filter refuses nodes by itself, or some node has a taint. Then a refresh costs one more
+// row of bits, else a comparison of two numbers. Columns of equal filters are judged together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/cluster.h"
+#include "model/demand_class.h"
+#include "policy/catalog.h"
+
+namespace tessera {
+
+// The plain rule, which the index must equal: what the node is, then what is left of it.
+bool admits_and_fits(const Cluster& cluster, NodeIndex node, const DemandClass& demand_class,
+                     const Catalog& catalog);
+
+class Admission {
+  public:
+    Admission(const Cluster& cluster, const ClassTable& classes)
+        : cluster_(cluster), classes_(classes) {}
+
+    void reset(std::span<const ClassIndex> columns);  // none = a free one
+    void set_column(std::size_t column, ClassIndex demand_class);
+
+    // Takes out of a node's set the columns that it does not admit.
+    void restrict(NodeIndex node, std::span<std::uint64_t> set) {
+        if (seen_ != cluster_.trait_changes()) {
+            catch_up();
+        }
+        if (in_use()) {
+            const std::uint64_t* row = rows_.data() + node.slot() * words_;
+            for (std::size_t w = 0; w < words_; ++w) {
+                set[w] &= row[w];
+            }
+        }
+    }
+
+    // As of the last restrict().
+    bool admits(NodeIndex node, std::size_t column) const {
+        return !in_use() || (rows_[node.slot() * words_ + column / 64] >> (column % 64) & 1) != 0;
+    }
+
+    bool in_use() const { return !rows_.empty(); }
+    std::size_t memory_bytes() const;
+
+  private:
+    struct Group {
+        FilterIndex filter;
+        std::vector<std::uint64_t> columns;  // bit per column
+    };
+
+    void join(std::size_t column, ClassIndex demand_class);
+    void leave(std::size_t column);
+    bool needed() const;
+    void fill_all();
+    void fill_row(NodeIndex node);
+    void catch_up();
+
+    const Cluster& cluster_;
+    const ClassTable& classes_;
+    std::size_t words_ = 0;
+    std::vector<Group> groups_;
+    std::vector<std::uint64_t> rows_;  // by node
+    std::uint64_t seen_ = 0;           // changes of traits that the rows show
+};
+
+}  // namespace tessera
