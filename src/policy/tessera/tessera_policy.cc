@@ -14,6 +14,7 @@ constexpr std::uint64_t kWindow = 256;  // arrivals between looks at hosts and d
 constexpr double kPriceMove = 0.05;     // a smaller change of P_m is not taken
 constexpr double kDrainMove = 0.1;
 constexpr std::size_t kMostHosts = 64;
+constexpr std::size_t kMostRivals = 32;
 constexpr std::size_t kMostGaps = 256;  // what gap_of_kind can count
 constexpr double kDoubt = 1;            // about half the deviation of what pods ask, over its mean
 constexpr double kStrongDoubt = 2;      // for what cannot be taken back: pods once spread stay so
@@ -98,7 +99,7 @@ PolicyUpdate TesseraPolicy::update(const Catalog& catalog, const Census& census)
     std::vector<ClassIndex> repriced;
     if (mix_.arrivals() - window_start_ >= kWindow) {
         everything = follow_departures();
-        repriced = reprice_hosts(census);
+        repriced = reprice_hosts(catalog, census);
     }
     if (mix_.due()) {
         everything = everything || mix_.moved(*catalog.classes);
@@ -106,7 +107,8 @@ PolicyUpdate TesseraPolicy::update(const Catalog& catalog, const Census& census)
     }
     if (everything) {
         learn(catalog);
-        reprice_hosts(census);  // also of classes that are new: a small cluster fills early
+        reprice_hosts(catalog,
+                      census);  // also of classes that are new: a small cluster fills early
     }
     if (!everything && repriced.empty()) {
         return {};
@@ -130,11 +132,13 @@ void TesseraPolicy::learn(const Catalog& catalog) {
         potential_.even_cores = EvenTerm();
         potential_.even_memory = EvenTerm();
         hosts_.clear();
+        rivals_.clear();
         return;
     }
     learn_gaps(catalog, gpu_demand);
     learn_scarcity(catalog, gpu_demand);
     learn_hosts(catalog, gpu_demand);
+    learn_rivals(catalog);
     learn_cores(catalog, gpu_demand);
 }
 
@@ -259,6 +263,23 @@ void TesseraPolicy::learn_hosts(const Catalog& catalog, double gpu_demand) {
     potential_.drain = DrainTerm(parameters_.drain_weight * more * drain_ * useful);
 }
 
+void TesseraPolicy::learn_rivals(const Catalog& catalog) {
+    rivals_.clear();
+    for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
+        const DemandClass& c = (*catalog.classes)[class_at(i)];
+        if (!c.wants_gpu() && count(i) > 0) {
+            rivals_.push_back({.demand_class = class_at(i),
+                               .cores = count(i) * static_cast<double>(c.cpu.value())});
+        }
+    }
+    // Their hosts are counted in every window.
+    if (rivals_.size() > kMostRivals) {
+        std::stable_sort(rivals_.begin(), rivals_.end(),
+                         [](const Rival& a, const Rival& b) { return a.cores > b.cores; });
+        rivals_.resize(kMostRivals);
+    }
+}
+
 void TesseraPolicy::learn_cores(const Catalog& catalog, double gpu_demand) {
     double cores = 0;
     for (std::size_t i = 0; i < mix_.counts().size(); ++i) {
@@ -351,12 +372,36 @@ HostTerm TesseraPolicy::host_term(const Catalog& catalog) const {
     return HostTerm(priced, catalog.shapes.size());
 }
 
-std::vector<ClassIndex> TesseraPolicy::reprice_hosts(const Census& census) {
+// From 0 to 1: how likely a host that is kept goes to the class it is kept for. Pods without GPUs
+// that fit on nothing else take it as well, and its GPUs then serve nobody. One with n hosts
+// elsewhere is counted as (1 + n)^-2 of such a pod.
+double TesseraPolicy::kept_for(const HostClass& host, const Catalog& catalog,
+                               std::int64_t hosts) const {
+    const DemandClass& wanted = (*catalog.classes)[host.demand_class];
+    double taken = 0;
+    for (const Rival& rival : rivals_) {
+        const DemandClass& c = (*catalog.classes)[rival.demand_class];
+        if (c.cpu <= wanted.cpu && c.memory <= wanted.memory) {
+            const auto elsewhere = std::max<std::int64_t>(0, rival.hosts - hosts);
+            taken +=
+                count(rival.demand_class.slot()) / std::pow(1 + static_cast<double>(elsewhere), 2);
+        }
+    }
+    const double own = count(host.demand_class.slot());
+    return taken > 0 ? own / (own + taken) : 1;
+}
+
+std::vector<ClassIndex> TesseraPolicy::reprice_hosts(const Catalog& catalog, const Census& census) {
     std::vector<ClassIndex> moved;
+    for (Rival& rival : rivals_) {
+        rival.hosts = hosts_.empty() ? 0 : census.hosts(rival.demand_class);
+    }
     for (HostClass& host : hosts_) {
-        const auto nodes = static_cast<double>(census.hosts(host.demand_class));
+        const std::int64_t hosts = census.hosts(host.demand_class);
+        const auto nodes = static_cast<double>(hosts);
         double price =
             nodes <= 0 ? 1 : std::min(1.0, std::pow(host.need / nodes, parameters_.host_power));
+        price *= kept_for(host, catalog, hosts);
         price = price < parameters_.host_least ? 0 : price;
         const bool appears = (price > 0) != (host.price > 0);
         if (appears || std::abs(price - host.price) > kPriceMove) {

@@ -25,9 +25,9 @@ struct TesseraParameters {
     double drain_weight = 100;   // milli per device, times departures per arrival
     double drain_by_whole = 12;  // times the share of demand that needs whole nodes, when > 1
     double drain_most = 5;
-    double admission_weight = 0.25;   // of cores, always
+    double admission_weight = 0.15;   // of cores, always
     double admission_filling = 0.75;  // of cores, more while nothing departs
-    double admission_by_whole = 4;  // of cores, while pods depart, times the share of whole devices
+    double admission_by_whole = 2;  // of cores, while pods depart, times the share of whole devices
     double memory_filling = 1;      // of memory, while nothing departs
     double admission_from = 0.95;   // asked against what is there, where the terms begin
     double admission_width = 0.15;
@@ -53,10 +53,18 @@ class TesseraPolicy final : public Policy {
         double price = 0;  // P_m
     };
 
+    // A class without GPUs, whose pods may take the last hosts.
+    struct Rival {
+        ClassIndex demand_class;
+        double cores = 0;  // asked in all
+        std::int64_t hosts = 0;
+    };
+
     void learn(const Catalog& catalog);
     void learn_gaps(const Catalog& catalog, double gpu_demand);
     void learn_scarcity(const Catalog& catalog, double gpu_demand);
     void learn_hosts(const Catalog& catalog, double gpu_demand);
+    void learn_rivals(const Catalog& catalog);
     void learn_cores(const Catalog& catalog, double gpu_demand);
     double shortage(const Catalog& catalog, double gpu_demand, bool cores, double doubt) const;
     double very_short(const Catalog& catalog, double gpu_demand, bool cores) const;
@@ -64,7 +72,8 @@ class TesseraPolicy final : public Policy {
     EvenTerm evenness(const Catalog& catalog, double gpu_demand, bool cores) const;
     AdmissionTerm admission(const Catalog& catalog, double gpu_demand, bool cores) const;
     HostTerm host_term(const Catalog& catalog) const;
-    std::vector<ClassIndex> reprice_hosts(const Census& census);
+    std::vector<ClassIndex> reprice_hosts(const Catalog& catalog, const Census& census);
+    double kept_for(const HostClass& host, const Catalog& catalog, std::int64_t hosts) const;
     bool follow_departures();
     double count(std::size_t demand_class) const;
     std::shared_ptr<const Scorer> make_scorer(const Catalog& catalog) const;
@@ -73,6 +82,7 @@ class TesseraPolicy final : public Policy {
     MixLearner mix_;
     Potential potential_;
     std::vector<HostClass> hosts_;
+    std::vector<Rival> rivals_;
     std::uint64_t window_start_ = 0;  // arrivals when the last window ended
     std::uint64_t window_departures_ = 0;
     double departures_per_arrival_ = 0;  // followed

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -20,8 +21,12 @@ using testing::TestWorld;
 
 class FixedCensus final : public Census {
   public:
-    std::int64_t hosts(ClassIndex) const override { return count; }
+    std::int64_t hosts(ClassIndex c) const override {
+        const auto special = by_class.find(c.slot());
+        return special == by_class.end() ? count : special->second;
+    }
     std::int64_t count = 0;
+    std::map<std::size_t, std::int64_t> by_class;  // where it is another
 };
 
 // Ten nodes of eight devices and 96 cores: twelve cores per GPU.
@@ -162,6 +167,38 @@ TEST_F(TesseraPolicyTest, HostPricesFollowTheirNumber) {
     census.count = 0;
     EXPECT_NE(arrive_until(3'072, whole).scorer, nullptr);
     EXPECT_NEAR(in_force(), 1, 0.001);
+}
+
+// A host that pods without GPUs would take is not worth keeping for those with.
+TEST_F(TesseraPolicyTest, HostsThatOthersTakeAreNotKept) {
+    const ClassIndex whole = world.intern(demand_of(64'000, {gpu_request(8, 1000)}));
+    const ClassIndex rival = world.intern(demand_of(32'000));
+    const ClassIndex too_large = world.intern(demand_of(80'000));
+    census.count = 2;
+    arrive_until(50, whole);
+    const auto in_force = [&] { return term("host", *node, share) / -8'000; };
+    EXPECT_NEAR(in_force(), 1, 0.001);
+    arrive_until(85, rival);
+    arrive_until(100, too_large);
+    // 50 pods against 35 with nowhere else; what does not fit where the class does takes nothing.
+    EXPECT_NEAR(in_force(), 50.0 / 85, 0.001);
+    census.by_class[rival.slot()] = 3;  // one host elsewhere
+    arrive_until(200, whole);
+    EXPECT_NEAR(in_force(), 150 / (150 + 35.0 / 4), 0.001);
+    census.by_class[rival.slot()] = 100;
+    arrive_until(400, whole);
+    EXPECT_NEAR(in_force(), 1, 0.001);
+}
+
+// Only so many classes are counted in every window: those that ask for most cores in all.
+TEST_F(TesseraPolicyTest, OfManyRivalsTheLargestCount) {
+    const ClassIndex whole = world.intern(demand_of(64'000, {gpu_request(8, 1000)}));
+    census.count = 2;
+    for (std::int64_t cores = 1; cores <= 40; ++cores) {
+        arrive_until(static_cast<std::uint64_t>(cores), world.intern(demand_of(cores * 1'000)));
+    }
+    arrive_until(50, whole);
+    EXPECT_NEAR(term("host", *node, share) / -8'000, 10.0 / (10 + 32), 0.001);
 }
 
 TEST_F(TesseraPolicyTest, AShapeThatComesLaterCanHostToo) {
