@@ -141,6 +141,21 @@ NodeIndex Index::best(std::size_t column) const {
                                    : NodeIndex(static_cast<std::uint32_t>(node));
 }
 
+// With the best one's key taken away for a moment: decisions of this kind are rare, and the trees
+// need no second maximum for them.
+NodeIndex Index::second_best(std::size_t column) {
+    const NodeIndex first = best(column);
+    if (counts_[column] < 2) {
+        return first;
+    }
+    const Key kept = key(column, first);
+    forest_.begin(first.slot(), forest_.tie(first.slot()));
+    forest_.write(column, 0);
+    const NodeIndex second = best(column);
+    forest_.write(column, kept);
+    return second;
+}
+
 NodeIndex Index::any(std::size_t column, Rng& rng) const {
     if (counts_[column] == 0) {
         return NodeIndex::none();
