@@ -257,13 +257,7 @@ Expected<void> read_document(std::string_view text, const YAML::Node& document, 
     return {};
 }
 
-}  // namespace
-
-Expected<KubeObjects> read_kube_yaml(std::string_view text) {
-    if (text.size() > kFileBytesMax) {
-        return fail(ErrorKind::invalid, "{} bytes of YAML are not accepted: up to {} are",
-                    text.size(), kFileBytesMax);
-    }
+Expected<KubeObjects> read_documents(std::string_view text) {
     KubeObjects all;
     try {
         for (const YAML::Node& document : Progress::documents(std::string(text))) {
@@ -274,6 +268,62 @@ Expected<KubeObjects> read_kube_yaml(std::string_view text) {
                       fmt::format("this is not valid YAML: {}", error.msg));
     }
     return all;
+}
+
+// Behind a quoted value that ends its line YAML takes nothing but a comment. Elastic GPU's own
+// samples have // there.
+struct HashComments {
+    std::string text;
+    std::vector<int> lines;  // where // became #
+};
+
+HashComments with_hash_comments(std::string_view text) {
+    HashComments result{std::string(text), {}};
+    int line = 1;
+    char before = 0;  // on this line, blanks left out
+    bool blank = false;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const char c = text[at];
+        if (c == '\n') {
+            ++line;
+            before = 0;
+        } else if (blank && text.substr(at).starts_with("//") &&
+                   (before == '"' || before == '\'')) {
+            result.text.replace(at, 2, "# ");
+            result.lines.push_back(line);
+            before = '#';
+        } else if (c != ' ' && c != '\t') {
+            before = c;
+        }
+        blank = c == ' ' || c == '\t';
+    }
+    return result;
+}
+
+}  // namespace
+
+Expected<KubeObjects> read_kube_yaml(std::string_view text) {
+    if (text.size() > kFileBytesMax) {
+        return fail(ErrorKind::invalid, "{} bytes of YAML are not accepted: up to {} are",
+                    text.size(), kFileBytesMax);
+    }
+    auto all = read_documents(text);
+    if (all) {
+        return all;
+    }
+    const HashComments other = with_hash_comments(text);
+    if (other.lines.empty()) {
+        return all;
+    }
+    auto again = read_documents(other.text);
+    if (!again) {
+        return all;
+    }
+    for (const int line : other.lines) {
+        again->notes.push_back(fmt::format(
+            "line {}: // is taken for a comment, which kubectl does not do: # begins one", line));
+    }
+    return again;
 }
 
 }  // namespace tessera

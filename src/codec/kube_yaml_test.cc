@@ -98,16 +98,25 @@ spec:
               elasticgpu.io/gpu-memory: "256" // 256 MiB
 )";
 
-TEST(KubeYaml, SlashCommentAfterQuotesIsToldWithItsLine) {
-    EXPECT_EQ(refusal(kSlashQuoted), "line 12: // does not begin a comment in YAML: # is accepted");
+TEST(KubeYaml, SlashCommentAfterQuotesIsTakenAndToldWithItsLine) {
+    const auto quoted = read_kube_yaml(kSlashQuoted);
+    ASSERT_TRUE(quoted) << quoted.error().message;
+    EXPECT_EQ(quoted->notes, std::vector<std::string>({"line 12: // is taken for a comment, which "
+                                                       "kubectl does not do: # begins one"}));
+    const auto& limits = quoted->pods.at(0).pod.containers.at(0).limits;
+    EXPECT_EQ(limits.at("elasticgpu.io/gpu-memory"), *Quantity::parse("256"));
     std::string plain(kSlashQuoted);
     plain.replace(plain.find("\"256\""), 5, "256");
     EXPECT_EQ(refusal(plain), "line 12: // does not begin a comment in YAML: # is accepted");
     std::string more = std::string(kSlashQuoted) + "      restartPolicy: Never\n";
-    EXPECT_EQ(refusal(more), "line 12: // does not begin a comment in YAML: # is accepted");
+    EXPECT_EQ(refusal(more), "accepted");
+    more += "      restartPolicy: [\n";
+    EXPECT_EQ(refusal(more), "line 12: // does not begin a comment in YAML: # is accepted")
+        << "the first fault, as the file has it";
     std::string good(kSlashQuoted);
     good.replace(good.find("//"), 2, "#");
-    EXPECT_EQ(refusal(good), "accepted");
+    ASSERT_TRUE(read_kube_yaml(good));
+    EXPECT_TRUE(read_kube_yaml(good)->notes.empty());
 }
 
 TEST(KubeYaml, SlashesInAddressesAreNotComments) {

@@ -11,6 +11,7 @@
 #include "codec/kube_yaml.h"
 #include "codec/state_json.h"
 #include "dialect/dialect.h"
+#include "dialect/gpushare.h"
 #include "engine/diagnosis.h"
 #include "engine/explain.h"
 #include "engine/state.h"
@@ -107,6 +108,7 @@ Expected<std::vector<Question>> questions_of_manifest(const Flags& flags, Opened
     DialectContext context{opened.names, *opened.state.filters, {}};
     std::vector<Question> questions;
     for (const PodSet& set : objects->pods) {
+        context.options.gpushare_unit = gpushare_unit(set.pod, opened.state.nodes);
         auto asked = pod_demand(set.pod, context);
         if (!asked) {
             return tl::unexpected<Error>(
@@ -116,6 +118,11 @@ Expected<std::vector<Question>> questions_of_manifest(const Flags& flags, Opened
         Question question;
         question.name = set.pod.space + '/' + set.pod.name;
         question.members = set.count;
+        question.notes = objects->notes;
+        if (context.options.gpushare_unit == MemoryUnit::mib) {
+            question.notes.emplace_back(
+                "its aliyun.com/gpu-mem is taken in MiB: no GPU here has so many GiB");
+        }
         if (asked->demand.gang) {
             question.members = std::max<std::int64_t>(question.members, asked->demand.gang->size);
         }
