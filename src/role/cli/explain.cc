@@ -111,9 +111,7 @@ Expected<std::vector<Question>> questions_of_manifest(const Flags& flags, Opened
         context.options.gpushare_unit = gpushare_unit(set.pod, opened.state.nodes);
         auto asked = pod_demand(set.pod, context);
         if (!asked) {
-            return tl::unexpected<Error>(
-                std::move(asked.error())
-                    .within(fmt::format("{}: pod {}", flags.manifest, in_quotes(set.pod.name))));
+            return tl::unexpected<Error>(std::move(asked.error()).within(flags.manifest));
         }
         Question question;
         question.name = set.pod.space + '/' + set.pod.name;
@@ -123,8 +121,13 @@ Expected<std::vector<Question>> questions_of_manifest(const Flags& flags, Opened
             question.notes.emplace_back(
                 "its aliyun.com/gpu-mem is taken in MiB: no GPU here has so many GiB");
         }
-        if (asked->demand.gang) {
-            question.members = std::max<std::int64_t>(question.members, asked->demand.gang->size);
+        if (const auto& gang = asked->demand.gang) {
+            // So many must start together; the others may follow.
+            question.members = gang->minimum;
+            if (gang->minimum < gang->size) {
+                question.notes.push_back(fmt::format(
+                    "{} of its group's {} members must start together", gang->minimum, gang->size));
+            }
         }
         question.demand = std::move(asked->demand);
         questions.push_back(std::move(question));

@@ -184,6 +184,34 @@ TEST_F(ExplainCommand, NodeConstraintsOfAManifestAreJudged) {
     EXPECT_THAT(wrong.err, HasSubstr("operator: \"Is\" is not accepted: In, NotIn, Exists,"));
 }
 
+TEST_F(ExplainCommand, NotesOfManifests) {
+    const std::string state = write("s.json", kState);
+    const auto explain = [&](const std::string& metadata, const std::string& limits) {
+        const std::string manifest = write(
+            "pod.yaml", fmt::format("kind: Pod\nmetadata: {{name: p{}}}\nspec:\n  containers:\n"
+                                    "  - name: main\n    resources:\n      limits:\n        {}\n",
+                                    metadata, limits));
+        return tessera({"explain", "--state", state, "--pod", manifest});
+    };
+    const Outcome mib = explain("", "aliyun.com/gpu-mem: 300");
+    EXPECT_EQ(mib.code, kExitFine) << mib.err;
+    EXPECT_THAT(mib.out, HasSubstr("note: its aliyun.com/gpu-mem is taken in MiB"));
+    EXPECT_THAT(explain("", "aliyun.com/gpu-mem: 30").out, Not(HasSubstr("note:")));
+    const Outcome slashes = explain("", "elasticgpu.io/gpu-core: \"200\" // 2 GPU cards");
+    EXPECT_EQ(slashes.code, kExitFine) << slashes.err;
+    EXPECT_THAT(slashes.out, HasSubstr("note: line 8: // is taken for a comment"));
+    const std::string group =
+        R"(, labels: {sharedgpu/gpu_request: "1.0", sharedgpu/gpu_limit: "1.0",
+      sharedgpu/group_name: g, sharedgpu/group_headcount: "50", sharedgpu/group_threshold: "0.1"})";
+    const Outcome few = explain(group, "cpu: 100m");
+    EXPECT_EQ(few.code, kExitFine) << few.out << few.err;
+    EXPECT_THAT(few.out, HasSubstr("all 5 members fit together"));
+    EXPECT_THAT(few.out, HasSubstr("note: 5 of its group's 50 members must start together"));
+    const Outcome refused = explain("", "nvidia.com/gpu: -1");
+    EXPECT_EQ(refused.code, kExitUse);
+    EXPECT_THAT(refused.err, HasSubstr("pod.yaml: pod default/p: container main: "));
+}
+
 TEST_F(ExplainCommand, GroupsAndPolicies) {
     const std::string state = write("s.json", kState);
     EXPECT_EQ(tessera({"explain", "--state", state, "--members", "5"}).code, kExitFine);
