@@ -124,6 +124,33 @@ TEST(KubeYaml, SlashesInAddressesAreNotComments) {
                 HasSubstr("line 4: metadata.labels"));
 }
 
+TEST(KubeYaml, MergedMapsGiveWhatTheMapItselfHasNot) {
+    const auto all = read_kube_yaml(
+        "kind: Pod\n"
+        "x: [&a {app: a, tier: low}, &b {<<: *a, tier: high, zone: z}]\n"
+        "metadata: {name: p, labels: {zone: own, <<: [*b, *a]}}\n"
+        "spec: {containers: [{name: c}]}\n");
+    ASSERT_TRUE(all) << all.error().message;
+    EXPECT_EQ(all->pods.at(0).pod.labels,
+              (StringMap{{"app", "a"}, {"tier", "high"}, {"zone", "own"}}));
+    EXPECT_THAT(refusal("kind: Pod\nx: &x {<<: *x}\n"), HasSubstr("nested deeper than 100"));
+    std::string bomb = "kind: Pod\na0: &a0 {k: v}\n";
+    for (int i = 1; i < 40; ++i) {
+        bomb += fmt::format("a{}: &a{} {{<<: [*a{}, *a{}]}}\n", i, i, i - 1, i - 1);
+    }
+    EXPECT_THAT(refusal(bomb), HasSubstr("aliases counted"));
+}
+
+TEST(KubeYaml, FaultsAreToldInWords) {
+    EXPECT_EQ(refusal(std::string("kind: Pod\nmetadata: {name: a") + '\0' + "b}\n"),
+              "line 2: a NUL byte is no text");
+    EXPECT_EQ(refusal("kind: Pod\ndeep: " + std::string(10'000, '[')),
+              "line 2: this is not valid YAML: it is nested too deeply");
+    EXPECT_EQ(refusal("kind: \"\\\xff\"\n"),
+              "line 1: this is not valid YAML: unknown escape character: \"\\xff\"");
+    EXPECT_EQ(refusal("\xef\xbb\xbfkind: Service\r\n"), "accepted");
+}
+
 TEST(KubeYaml, AliasBombsAndLoopsAreBounded) {
     std::string bomb = "kind: Pod\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
     for (int i = 1; i < 12; ++i) {

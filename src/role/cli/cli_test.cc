@@ -14,7 +14,9 @@
 namespace tessera::cli {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 // Runs a command line with its output caught.
 struct Outcome {
@@ -75,6 +77,32 @@ TEST(CommandLine, WrongUseOfSimSaysWhy) {
     EXPECT_EQ(tessera({"sim", "--quick"}).code, kExitUse);
     EXPECT_EQ(tessera({"sim", "--nodes", "3x0g8c8Gi"}).code, kExitUse);
     EXPECT_EQ(tessera({"sim", "--nodes", "3x8g"}).code, kExitUse);
+}
+
+// A file that lives as long as the test.
+class TempFile {
+  public:
+    TempFile(const char* name, const std::string& text) : path_(testing::TempDir() + name) {
+        EXPECT_TRUE(write_file(path_, text));
+    }
+    ~TempFile() { std::remove(path_.c_str()); }
+    const char* path() const { return path_.c_str(); }
+
+  private:
+    std::string path_;
+};
+
+TEST(CommandLine, FilesThatAreThereAreNotTakenForNames) {
+    const TempFile cut("tessera_cut.csv.gz", "\x1f\x8b\x08 cut");
+    const Outcome damaged = tessera({"sim", "--pods", cut.path()});
+    EXPECT_EQ(damaged.code, kExitUse);
+    EXPECT_THAT(damaged.err, AllOf(HasSubstr("gzip: damaged"), Not(HasSubstr("generated"))));
+    const Outcome folder = tessera({"sim", "--nodes", "/tmp"});
+    EXPECT_EQ(folder.code, kExitEnvironment);
+    EXPECT_THAT(folder.err, AllOf(HasSubstr("is a directory"), Not(HasSubstr("64x8g"))));
+    const Outcome endless = tessera({"trace", "show", "/dev/zero"});
+    EXPECT_EQ(endless.code, kExitUse);
+    EXPECT_THAT(endless.err, HasSubstr("/dev/zero: has more than 268435456 bytes"));
 }
 
 TEST(CommandLine, NumbersAreTakenAtTheirWord) {
@@ -143,19 +171,6 @@ TEST(CommandLine, SimPrintsTablesAndJson) {
     EXPECT_THAT(json.out, HasSubstr("\"wait_mean\""));
 }
 
-// A file that lives as long as the test.
-class TempFile {
-  public:
-    TempFile(const char* name, const std::string& text) : path_(testing::TempDir() + name) {
-        EXPECT_TRUE(write_file(path_, text));
-    }
-    ~TempFile() { std::remove(path_.c_str()); }
-    const char* path() const { return path_.c_str(); }
-
-  private:
-    std::string path_;
-};
-
 TEST(CommandLine, SimTakesKubesharesTopology) {
     const std::string text =
         "cellTypes:\n  N:\n    childCellType: V100\n    childCellNumber: 4\n"
@@ -192,6 +207,11 @@ TEST(CommandLine, SimTakesKetisConfigMap) {
                         "50", "--policy", policy, "--keti-policy", file.path()});
     };
     EXPECT_EQ(run("node-gpu-score-weight: '0.5:0.5'", "keti").code, kExitFine);
+    const Outcome second = run("avoid-high-score-node: 'true'", "keti");
+    EXPECT_EQ(second.code, kExitFine) << second.err;
+    EXPECT_EQ(second.err, "");
+    EXPECT_THAT(run("pod-re-schedule-permit: 'false'", "keti").err,
+                HasSubstr("pod-re-schedule-permit: false is about pods that were placed"));
     const Outcome refused = run("node-reservation-permit: 'true'", "keti");
     EXPECT_EQ(refused.code, kExitUse);
     EXPECT_THAT(refused.err, HasSubstr("node-reservation-permit: true is not accepted"));

@@ -133,7 +133,10 @@ Expected<std::vector<Question>> questions_of_manifest(const Flags& flags, Opened
         questions.push_back(std::move(question));
     }
     if (questions.empty()) {
-        return fail(ErrorKind::invalid, "{}: there is no pod in it", flags.manifest);
+        return fail(ErrorKind::invalid, "{}: there is no pod in it{}", flags.manifest,
+                    objects->skipped.empty()
+                        ? ""
+                        : fmt::format("; it has {}", in_quotes(objects->skipped.front())));
     }
     return questions;
 }

@@ -241,6 +241,12 @@ TEST_F(ExplainCommand, WrongUseAndWrongFiles) {
     const Outcome bad = tessera({"explain", "--state", broken});
     EXPECT_EQ(bad.code, kExitUse);
     EXPECT_THAT(bad.err, HasSubstr("nodes[0].name"));
+    const std::string marked = write("m.json", "\xef\xbb\xbf" + std::string(kState));
+    EXPECT_EQ(tessera({"explain", "--state", marked}).code, kExitFine);
+    const std::string service = write("service.yaml", "kind: Service\nmetadata: {name: s}\n");
+    const Outcome none = tessera({"explain", "--state", state, "--pod", service});
+    EXPECT_EQ(none.code, kExitUse);
+    EXPECT_THAT(none.err, HasSubstr("there is no pod in it; it has \"Service\""));
 }
 
 TEST_F(ExplainCommand, AStateThatSimWroteIsRead) {

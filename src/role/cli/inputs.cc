@@ -67,11 +67,14 @@ Expected<PodTrace> load_pods(const InputNames& names, Interner<ModelIndex>& mode
         return generate_pods({names.pods, names.generated_pods, names.generator_seed}, models);
     }
     auto text = read_file(names.pods);
-    if (!text) {
+    if (!text && !path_exists(names.pods)) {
         return fail(text.error().kind,
                     "--pods: {} (nor is \"{}\" a workload that can be generated; tessera trace "
                     "generate --help lists those)",
                     text.error().message, names.pods);
+    }
+    if (!text) {
+        return tl::unexpected(std::move(text.error()).within("--pods"));
     }
     return read_pod_trace(*text, {names.pods, names.lenient}, models);
 }
@@ -85,10 +88,13 @@ Expected<NodeTrace> load_nodes(const InputNames& names, Interner<ModelIndex>& mo
         return trace;
     }
     auto text = read_file(names.nodes);
-    if (!text) {
+    if (!text && !path_exists(names.nodes)) {
         return fail(text.error().kind,
                     "--nodes: {} (a node list in one line looks like 64x8g96c768Gi:A100)",
                     text.error().message);
+    }
+    if (!text) {
+        return tl::unexpected(std::move(text.error()).within("--nodes"));
     }
     return read_node_trace(*text, {names.nodes, names.lenient}, models);
 }
