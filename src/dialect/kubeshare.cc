@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "dialect/asking.h"
 #include "dialect/kubeshare_ask.h"
+#include "model/model_name.h"
 #include "model/port_pool.h"
 
 namespace tessera {
@@ -66,7 +67,7 @@ Expected<PodDemand> demand(const Pod& pod, DialectContext& context) {
     if (result.demand.wants_gpu()) {
         result.demand.isolation = ask.several() ? Isolation::none : Isolation::hook;
         if (!ask.model.empty()) {
-            TESSERA_TRY(const ModelIndex model, intern_model(ask.model, context.names));
+            TESSERA_TRY(const ModelIndex model, intern_model(ask.model, context.names.models));
             result.demand.models.push_back(model);
         }
     }

@@ -28,11 +28,6 @@ struct Ranked {
     }
 };
 
-bool wants_spare(const DemandClass& demand_class) {
-    return std::any_of(demand_class.requests.begin(), demand_class.requests.end(),
-                       [](const GpuRequest& request) { return request.spare != SpareAmounts{}; });
-}
-
 DeviceChoice device_choice(const Cluster& cluster, const Catalog& catalog,
                            const DemandClass& placed, const Placement& placement) {
     DeviceChoice choice;
@@ -157,7 +152,7 @@ class Explainer {
     }
 
     bool grants_spare(NodeIndex node) const {
-        if (!wants_spare(placed_)) {
+        if (!placed_.wants_spare()) {
             return true;
         }
         const auto placement = placer_.choose_on(cluster_, node, class_, draw_);
@@ -166,7 +161,7 @@ class Explainer {
 
     DiagnosisOptions diagnosis() const {
         DiagnosisOptions options{.policy = &placer_.policy(), .keep_whole = options_.keep_whole};
-        if (wants_spare(placed_)) {
+        if (placed_.wants_spare()) {
             options.has_capacity = [this](NodeIndex node) { return grants_spare(node); };
         }
         return options;

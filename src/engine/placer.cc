@@ -15,13 +15,6 @@ constexpr std::size_t kMostColumns = 16'384;  // what the index counts in
 // A new policy is told of about so many arrivals: enough to know the mix, and no long wait.
 constexpr std::uint64_t kMostRetold = 6400;
 
-// Amounts in a driver's own units are no part of a node's packed state: such classes are rare, and
-// served by a scan that asks the cluster itself.
-bool wants_spare(const DemandClass& demand_class) {
-    return std::any_of(demand_class.requests.begin(), demand_class.requests.end(),
-                       [](const GpuRequest& request) { return request.spare != SpareAmounts{}; });
-}
-
 // The two best of the nodes offered in node order: of equal ones the first comes first.
 struct BestTwo {
     struct Ranked {
@@ -226,7 +219,7 @@ void Placer::node_changed(NodeIndex node) {
 
 int Placer::column_for(ClassIndex demand_class) {
     const int column = index_->column_of(demand_class);
-    if (column >= 0 || options_.full_scan || wants_spare(classes_[demand_class])) {
+    if (column >= 0 || options_.full_scan || classes_[demand_class].wants_spare()) {
         return column;
     }
     ClassIndex instead_of;  // none: a free column
@@ -319,7 +312,7 @@ NodeIndex Placer::pick(ClassIndex demand_class, int column, std::uint64_t draw) 
 NodeIndex Placer::scan(ClassIndex demand_class, std::uint64_t draw) {
     const DemandClass& wanted = classes_[demand_class];
     const Catalog known = catalog();
-    const bool spare = wants_spare(wanted);
+    const bool spare = wanted.wants_spare();
     const ClassIndex only[] = {demand_class};
     const Selection selection = index_->scorer().selection();
     std::vector<NodeIndex> fitting;

@@ -127,7 +127,7 @@ struct KnownDigest {
 };
 inline constexpr std::uint64_t kGapDigest = 0x2f0348255a9618a3;
 inline constexpr auto kScoreDigests = std::to_array<KnownDigest>({
-    {"tessera", 0x5d9122d771f415ba},
+    {"tessera", 0xff28a33e27d8b69f},
     {"fgd", 0x8bd6e5f63cef4ae4},
     {"fgd-published", 0x9228dc88d1e19ba0},
     {"binpack", 0xbc889f96a764a8f0},

@@ -9,6 +9,7 @@
 #include "role/cli/demo_view.h"
 #include "role/cli/inputs.h"
 #include "role/cli/progress.h"
+#include "role/cli/test_command.h"
 #include "sim/file.h"
 
 namespace tessera::cli {
@@ -17,25 +18,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-// Runs a command line with its output caught.
-struct Outcome {
-    int code = 0;
-    std::string out;
-    std::string err;
-};
-
-Outcome tessera(std::vector<const char*> arguments) {
-    arguments.insert(arguments.begin(), "tessera");
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Outcome outcome;
-    outcome.code = run_command_line(static_cast<int>(arguments.size()), arguments.data());
-    std::fflush(stdout);
-    outcome.out = testing::internal::GetCapturedStdout();
-    outcome.err = testing::internal::GetCapturedStderr();
-    return outcome;
-}
 
 TEST(Seeds, ListsAndRanges) {
     EXPECT_EQ(*parse_seeds("42"), (std::vector<std::uint64_t>{42}));
@@ -106,8 +88,8 @@ TEST(CommandLine, FilesThatAreThereAreNotTakenForNames) {
 }
 
 TEST(CommandLine, NumbersAreTakenAtTheirWord) {
-    const auto refused = [](std::vector<const char*> arguments) {
-        const Outcome outcome = tessera(std::move(arguments));
+    const auto refused = [](const std::vector<std::string>& arguments) {
+        const Outcome outcome = tessera(arguments);
         EXPECT_EQ(outcome.code, kExitUse);
         return outcome.err;
     };

@@ -15,6 +15,7 @@
 #include "engine/diagnosis.h"
 #include "engine/explain.h"
 #include "engine/state.h"
+#include "model/model_name.h"
 #include "role/cli/arguments.h"
 #include "role/cli/command.h"
 #include "role/cli/explain_text.h"
@@ -82,7 +83,8 @@ Expected<Demand> demand_of_flags(const Flags& flags, Vocabulary& names) {
     if (!flags.models.empty()) {
         TESSERA_TRY(const auto models, parse_list("--model", flags.models));
         for (const std::string& model : models) {
-            demand.models.push_back(names.models.intern(model));
+            TESSERA_TRY(const ModelIndex index, intern_model(model, names.models));
+            demand.models.push_back(index);
         }
     }
     if (flags.gpus == 0) {

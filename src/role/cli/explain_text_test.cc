@@ -12,6 +12,7 @@
 
 #include "codec/state_json.h"
 #include "role/cli/command.h"
+#include "role/cli/test_command.h"
 #include "sim/file.h"
 
 namespace tessera::cli {
@@ -20,27 +21,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-struct Outcome {
-    int code = 0;
-    std::string out;
-    std::string err;
-};
-
-Outcome tessera(std::vector<std::string> arguments) {
-    std::vector<const char*> argv{"tessera"};
-    for (const std::string& argument : arguments) {
-        argv.push_back(argument.c_str());
-    }
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Outcome outcome;
-    outcome.code = run_command_line(static_cast<int>(argv.size()), argv.data());
-    std::fflush(stdout);
-    outcome.out = testing::internal::GetCapturedStdout();
-    outcome.err = testing::internal::GetCapturedStderr();
-    return outcome;
-}
 
 // Files of this test, gone when it ends.
 class Files : public testing::Test {
