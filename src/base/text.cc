@@ -75,6 +75,11 @@ bool valid_utf8(std::string_view text) {
     return true;
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+    constexpr std::string_view kMark = "\xef\xbb\xbf";
+    return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
 std::string in_quotes(std::string_view text) {
     std::string out = "\"";
     std::size_t at = 0;

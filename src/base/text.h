@@ -21,4 +21,7 @@ bool valid_utf8(std::string_view text);
 // with the length told.
 std::string in_quotes(std::string_view text);
 
+// Without the mark that some editors put before UTF-8.
+std::string_view without_byte_order_mark(std::string_view text);
+
 }  // namespace tessera

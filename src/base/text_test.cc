@@ -15,6 +15,12 @@ TEST(Text, ValidUtf8) {
     }
 }
 
+TEST(Text, TheByteOrderMarkIsNoText) {
+    EXPECT_EQ(without_byte_order_mark("\xef\xbb\xbfx"), "x");
+    EXPECT_EQ(without_byte_order_mark("\xef\xbbx"), "\xef\xbbx");
+    EXPECT_EQ(without_byte_order_mark(""), "");
+}
+
 TEST(Text, QuotedIsPrintableAndShort) {
     EXPECT_EQ(in_quotes("a\"b\\\n\xff"), "\"a\\\"b\\\\\\x0a\\xff\"");
     const std::string huge = in_quotes(std::string(10'000'000, 'x'));

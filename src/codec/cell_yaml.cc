@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "codec/yaml_fault.h"
 
 namespace tessera {
 namespace {
@@ -189,11 +190,15 @@ Expected<CellConfig> parse_cell_yaml(std::string_view text, const CellLimits& li
         return fail(ErrorKind::invalid, "the file has {} bytes; at most {} are read", text.size(),
                     kFileBytesMax);
     }
+    if (const auto fault = nul_byte(text)) {
+        return fail(ErrorKind::invalid, "line {}: {}", fault->line, fault->reason);
+    }
     try {
         const YAML::Node root = YAML::Load(std::string(text));
         return Reader(limits).read(root);
     } catch (const YAML::Exception& error) {
-        return fail(ErrorKind::invalid, "line {}: not YAML: {}", error.mark.line + 1, error.msg);
+        const YamlFault fault = yaml_fault(error);
+        return fail(ErrorKind::invalid, "line {}: not YAML: {}", fault.line, fault.reason);
     }
 }
 

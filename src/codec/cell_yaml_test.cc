@@ -93,7 +93,8 @@ TEST(CellYaml, AliasesCannotMultiply) {
 }
 
 TEST(CellYaml, DeepNestingIsAnError) {
-    EXPECT_FALSE(error_of(std::string(100'000, '[')).empty());
+    EXPECT_EQ(error_of(std::string(100'000, '[')), "line 1: not YAML: it is nested too deeply");
+    EXPECT_EQ(error_of(std::string("a:\n\0", 4)), "line 2: a NUL byte is no text");
     EXPECT_FALSE(error_of("cells: " + std::string(100'000, '{')).empty());
     std::string text = "cellTypes: {}\ncells:\n";
     for (int i = 0; i < 40; ++i) {

@@ -4,67 +4,21 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "codec/device_json.h"
 #include "codec/device_words.h"
 #include "codec/json_value.h"
 #include "codec/spare_json.h"
-#include "model/model_name.h"
 
 namespace tessera {
 namespace {
 
 constexpr std::int64_t kVersion = 1;
-constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 30;
-constexpr std::size_t kModelsMax = 60'000;
 
 Expected<GpuSpec> read_gpu(const JsonValue& value, std::string where, Vocabulary& names) {
     TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
-    GpuSpec gpu;
-    TESSERA_TRY(gpu.uuid, object.text("uuid", false));
-    TESSERA_TRY(const std::string written, object.text("model", false));
-    TESSERA_TRY(const std::int64_t memory, object.number("memoryMib", {1, kMemoryMibMax, 0}, true));
-    TESSERA_TRY(const std::int64_t numa, object.number("numa", {0, 255, 0}));
-    TESSERA_TRY(const std::int64_t slots, object.number("slots", {0, 65535, 0}));
-    TESSERA_TRY(const std::size_t health,
-                object.word("health", {kHealthWords[0], kHealthWords[1], kHealthWords[2]}));
-    TESSERA_TRY(const std::size_t mode,
-                object.word("allocator", {kAllocatorWords[0], kAllocatorWords[1]}));
-    TESSERA_TRY(gpu.spare, read_spare(object));
+    TESSERA_TRY(GpuSpec gpu, read_device(object, DeviceMemory::known, names));
     TESSERA_CHECK(object.done());
-    if (const std::string model = canonical_model(written); !model.empty()) {
-        if (!names.models.find(model).valid() && names.models.size() >= kModelsMax) {
-            return fail(ErrorKind::invalid, "{}.model: {}: {} models are known already",
-                        object.where(), in_quotes(model), kModelsMax);
-        }
-        gpu.model = names.models.intern(model);
-    }
-    gpu.memory = MemoryMib(memory);
-    gpu.numa = static_cast<std::uint8_t>(numa);
-    gpu.slots = static_cast<std::uint16_t>(slots);
-    gpu.health = static_cast<Health>(health);
-    gpu.mode = static_cast<AllocatorMode>(mode);
     return gpu;
-}
-
-Expected<void> read_link(const JsonValue& value, std::string where, LinkMatrix& links) {
-    TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
-    const std::int64_t last = links.gpus() - 1;
-    TESSERA_TRY(const std::int64_t a, object.number("a", {0, last, 0}, true));
-    TESSERA_TRY(const std::int64_t b, object.number("b", {0, last, 0}, true));
-    TESSERA_TRY(const std::size_t level,
-                object.word("level", {kLinkWords[0], kLinkWords[1], kLinkWords[2], kLinkWords[3],
-                                      kLinkWords[4], kLinkWords[5]}));
-    TESSERA_TRY(const std::int64_t lanes, object.number("lanes", {0, 255, 0}));
-    TESSERA_CHECK(object.done());
-    if (a == b) {
-        return fail(ErrorKind::invalid, "{}: GPU {} is linked with itself", object.where(), a);
-    }
-    if (links.at(static_cast<int>(a), static_cast<int>(b)) != Link{}) {
-        return fail(ErrorKind::invalid, "{}: GPUs {} and {} are linked twice", object.where(), a,
-                    b);
-    }
-    links.set(static_cast<int>(a), static_cast<int>(b),
-              {static_cast<LinkLevel>(level), static_cast<std::uint8_t>(lanes)});
-    return {};
 }
 
 Expected<void> read_gpus(const std::vector<JsonValue>& items, Vocabulary& names,

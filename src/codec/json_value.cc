@@ -23,7 +23,7 @@ auto not_json(simdjson::error_code error) { return not_json(simdjson::error_mess
 class TreeReader {
   public:
     Expected<JsonValue> read(std::string_view text) {
-        simdjson::padded_string padded(text);
+        simdjson::padded_string padded(without_byte_order_mark(text));
         ondemand::parser parser;
         ondemand::document document;
         if (auto error = parser.iterate(padded).get(document)) {

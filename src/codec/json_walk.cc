@@ -151,7 +151,7 @@ bool JsonWalk::wrong_type(JsonItem item, std::string_view accepted) {
 }
 
 bool JsonWalk::document(std::string_view text, Read read) {
-    const simdjson::padded_string padded(text);
+    const simdjson::padded_string padded(without_byte_order_mark(text));
     ondemand::parser parser;
     ondemand::document root;
     if (auto error = parser.iterate(padded).get(root)) {

@@ -9,15 +9,18 @@
 #include <initializer_list>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "codec/kube_json.h"
 #include "codec/yaml_events.h"
+#include "codec/yaml_fault.h"
 
 namespace tessera {
 namespace {
@@ -102,8 +105,7 @@ class ToJson {
             return Refusal{fmt::format("nested deeper than {}", kDepthMax), line_of(node)};
         }
         if (++nodes_ > kNodesMax) {
-            return Refusal{fmt::format("more than {} values, aliases counted", kNodesMax),
-                           line_of(node)};
+            return too_many(node);
         }
         switch (node.Type()) {
             case YAML::NodeType::Map:
@@ -120,21 +122,65 @@ class ToJson {
     std::string take() { return json_.take(); }
 
   private:
+    static Refusal too_many(const YAML::Node& node) {
+        return {fmt::format("more than {} values, aliases counted", kNodesMax), line_of(node)};
+    }
+
+    using Entries = std::vector<std::pair<YAML::Node, YAML::Node>>;
+
     std::optional<Refusal> map(const YAML::Node& node, int depth) {
+        Entries entries;
+        std::set<std::string> taken;
+        if (auto refusal = collect(node, depth, taken, entries)) {
+            return refusal;
+        }
         json_.begin_object();
-        for (const auto& entry : node) {
-            if (!entry.first.IsScalar()) {
-                return Refusal{"a key is not accepted: text is", line_of(entry.first)};
-            }
-            if (!valid_utf8(entry.first.Scalar())) {
-                return Refusal{"a key is not valid UTF-8", line_of(entry.first)};
-            }
-            json_.key(entry.first.Scalar());
-            if (auto refusal = write(entry.second, depth + 1)) {
+        for (const auto& [key, value] : entries) {
+            json_.key(key.Scalar());
+            if (auto refusal = write(value, depth + 1)) {
                 return refusal;
             }
         }
         json_.end_object();
+        return std::nullopt;
+    }
+
+    // The map's own keys, then those of maps merged into it by << that nobody before them has.
+    std::optional<Refusal> collect(const YAML::Node& node, int depth, std::set<std::string>& taken,
+                                   Entries& entries) {
+        if (depth > kDepthMax) {
+            return Refusal{fmt::format("nested deeper than {}", kDepthMax), line_of(node)};
+        }
+        std::vector<YAML::Node> merged;
+        std::vector<std::string> own;
+        for (const auto& entry : node) {
+            if (!entry.first.IsScalar()) {
+                return Refusal{"a key is not accepted: text is", line_of(entry.first)};
+            }
+            const std::string& key = entry.first.Scalar();
+            if (!valid_utf8(key)) {
+                return Refusal{"a key is not valid UTF-8", line_of(entry.first)};
+            }
+            if (++nodes_ > kNodesMax) {
+                return too_many(node);
+            }
+            if (key == "<<" && entry.second.IsMap()) {
+                merged.push_back(entry.second);
+            } else if (key == "<<" && entry.second.IsSequence()) {
+                for (const YAML::Node& one : entry.second) {
+                    merged.push_back(one);
+                }
+            } else if (!taken.contains(key)) {
+                own.push_back(key);
+                entries.emplace_back(entry.first, entry.second);
+            }
+        }
+        taken.insert(own.begin(), own.end());
+        for (const YAML::Node& other : merged) {
+            if (auto refusal = collect(other, depth + 1, taken, entries)) {
+                return refusal;
+            }
+        }
         return std::nullopt;
     }
 
@@ -257,6 +303,49 @@ Expected<void> read_document(std::string_view text, const YAML::Node& document, 
     return {};
 }
 
+Expected<KubeObjects> read_documents(std::string_view text) {
+    KubeObjects all;
+    try {
+        for (const YAML::Node& document : Progress::documents(std::string(text))) {
+            TESSERA_CHECK(read_document(text, document, all));
+        }
+    } catch (const YAML::Exception& error) {
+        const YamlFault fault = yaml_fault(error);
+        return refuse(text, fault.line, fmt::format("this is not valid YAML: {}", fault.reason));
+    }
+    return all;
+}
+
+// Behind a quoted value that ends its line YAML takes nothing but a comment. Elastic GPU's own
+// samples have // there.
+struct HashComments {
+    std::string text;
+    std::vector<int> lines;  // where // became #
+};
+
+HashComments with_hash_comments(std::string_view text) {
+    HashComments result{std::string(text), {}};
+    int line = 1;
+    char before = 0;  // on this line, blanks left out
+    bool blank = false;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const char c = text[at];
+        if (c == '\n') {
+            ++line;
+            before = 0;
+        } else if (blank && text.substr(at).starts_with("//") &&
+                   (before == '"' || before == '\'')) {
+            result.text.replace(at, 2, "# ");
+            result.lines.push_back(line);
+            before = '#';
+        } else if (c != ' ' && c != '\t') {
+            before = c;
+        }
+        blank = c == ' ' || c == '\t';
+    }
+    return result;
+}
+
 }  // namespace
 
 Expected<KubeObjects> read_kube_yaml(std::string_view text) {
@@ -264,16 +353,26 @@ Expected<KubeObjects> read_kube_yaml(std::string_view text) {
         return fail(ErrorKind::invalid, "{} bytes of YAML are not accepted: up to {} are",
                     text.size(), kFileBytesMax);
     }
-    KubeObjects all;
-    try {
-        for (const YAML::Node& document : Progress::documents(std::string(text))) {
-            TESSERA_CHECK(read_document(text, document, all));
-        }
-    } catch (const YAML::Exception& error) {
-        return refuse(text, error.mark.is_null() ? 1 : error.mark.line + 1,
-                      fmt::format("this is not valid YAML: {}", error.msg));
+    if (const auto fault = nul_byte(text)) {
+        return fail(ErrorKind::invalid, "line {}: {}", fault->line, fault->reason);
     }
-    return all;
+    auto all = read_documents(text);
+    if (all) {
+        return all;
+    }
+    const HashComments other = with_hash_comments(text);
+    if (other.lines.empty()) {
+        return all;
+    }
+    auto again = read_documents(other.text);
+    if (!again) {
+        return all;
+    }
+    for (const int line : other.lines) {
+        again->notes.push_back(fmt::format(
+            "line {}: // is taken for a comment, which kubectl does not do: # begins one", line));
+    }
+    return again;
 }
 
 }  // namespace tessera

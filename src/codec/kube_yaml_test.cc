@@ -98,21 +98,57 @@ spec:
               elasticgpu.io/gpu-memory: "256" // 256 MiB
 )";
 
-TEST(KubeYaml, SlashCommentAfterQuotesIsToldWithItsLine) {
-    EXPECT_EQ(refusal(kSlashQuoted), "line 12: // does not begin a comment in YAML: # is accepted");
+TEST(KubeYaml, SlashCommentAfterQuotesIsTakenAndToldWithItsLine) {
+    const auto quoted = read_kube_yaml(kSlashQuoted);
+    ASSERT_TRUE(quoted) << quoted.error().message;
+    EXPECT_EQ(quoted->notes, std::vector<std::string>({"line 12: // is taken for a comment, which "
+                                                       "kubectl does not do: # begins one"}));
+    const auto& limits = quoted->pods.at(0).pod.containers.at(0).limits;
+    EXPECT_EQ(limits.at("elasticgpu.io/gpu-memory"), *Quantity::parse("256"));
     std::string plain(kSlashQuoted);
     plain.replace(plain.find("\"256\""), 5, "256");
     EXPECT_EQ(refusal(plain), "line 12: // does not begin a comment in YAML: # is accepted");
     std::string more = std::string(kSlashQuoted) + "      restartPolicy: Never\n";
-    EXPECT_EQ(refusal(more), "line 12: // does not begin a comment in YAML: # is accepted");
+    EXPECT_EQ(refusal(more), "accepted");
+    more += "      restartPolicy: [\n";
+    EXPECT_EQ(refusal(more), "line 12: // does not begin a comment in YAML: # is accepted")
+        << "the first fault, as the file has it";
     std::string good(kSlashQuoted);
     good.replace(good.find("//"), 2, "#");
-    EXPECT_EQ(refusal(good), "accepted");
+    ASSERT_TRUE(read_kube_yaml(good));
+    EXPECT_TRUE(read_kube_yaml(good)->notes.empty());
 }
 
 TEST(KubeYaml, SlashesInAddressesAreNotComments) {
     EXPECT_THAT(refusal("kind: Pod\nmetadata:\n  name: http://x\n  labels: 5\n"),
                 HasSubstr("line 4: metadata.labels"));
+}
+
+TEST(KubeYaml, MergedMapsGiveWhatTheMapItselfHasNot) {
+    const auto all = read_kube_yaml(
+        "kind: Pod\n"
+        "x: [&a {app: a, tier: low}, &b {<<: *a, tier: high, zone: z}]\n"
+        "metadata: {name: p, labels: {zone: own, <<: [*b, *a]}}\n"
+        "spec: {containers: [{name: c}]}\n");
+    ASSERT_TRUE(all) << all.error().message;
+    EXPECT_EQ(all->pods.at(0).pod.labels,
+              (StringMap{{"app", "a"}, {"tier", "high"}, {"zone", "own"}}));
+    EXPECT_THAT(refusal("kind: Pod\nx: &x {<<: *x}\n"), HasSubstr("nested deeper than 100"));
+    std::string bomb = "kind: Pod\na0: &a0 {k: v}\n";
+    for (int i = 1; i < 40; ++i) {
+        bomb += fmt::format("a{}: &a{} {{<<: [*a{}, *a{}]}}\n", i, i, i - 1, i - 1);
+    }
+    EXPECT_THAT(refusal(bomb), HasSubstr("aliases counted"));
+}
+
+TEST(KubeYaml, FaultsAreToldInWords) {
+    EXPECT_EQ(refusal(std::string("kind: Pod\nmetadata: {name: a") + '\0' + "b}\n"),
+              "line 2: a NUL byte is no text");
+    EXPECT_EQ(refusal("kind: Pod\ndeep: " + std::string(10'000, '[')),
+              "line 2: this is not valid YAML: it is nested too deeply");
+    EXPECT_EQ(refusal("kind: \"\\\xff\"\n"),
+              "line 1: this is not valid YAML: unknown escape character: \"\\xff\"");
+    EXPECT_EQ(refusal("\xef\xbb\xbfkind: Service\r\n"), "accepted");
 }
 
 TEST(KubeYaml, AliasBombsAndLoopsAreBounded) {

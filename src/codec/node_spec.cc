@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "codec/trace_csv.h"
 #include "model/gpu_models.h"
+#include "model/model_name.h"
 
 namespace tessera {
 
@@ -179,7 +180,7 @@ Expected<std::vector<NodeSpec>> parse_node_spec(std::string_view text,
         GpuSpec gpu;
         gpu.memory = MemoryMib(item.gpu_memory_mib);
         if (!item.model.empty()) {
-            TESSERA_TRY(gpu.model, intern_model(models, item.model));
+            TESSERA_TRY(gpu.model, intern_model(item.model, models, kTraceModelsMax));
         }
         node.gpus.assign(static_cast<std::size_t>(item.gpus), gpu);
         for (std::int64_t i = 0; i < item.count; ++i) {

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "codec/yaml_events.h"
+#include "codec/yaml_fault.h"
 
 namespace tessera {
 namespace {
@@ -269,6 +270,9 @@ Expected<PolicySpec> parse_policy_yaml(std::string_view text, std::string source
         return fail(ErrorKind::invalid, "{}: the file has {} bytes; at most {} are read", source,
                     text.size(), kFileBytesMax);
     }
+    if (const auto fault = nul_byte(text)) {
+        return fail(ErrorKind::invalid, "{}:{}: {}", source, fault->line, fault->reason);
+    }
     try {
         const std::string owned(text);
         const YAML::Node root = YAML::Load(owned);
@@ -279,8 +283,9 @@ Expected<PolicySpec> parse_policy_yaml(std::string_view text, std::string source
         }
         return spec;
     } catch (const YAML::Exception& error) {
-        return fail(ErrorKind::invalid, "{}:{}: this is not YAML: {}", source, error.mark.line + 1,
-                    error.msg);
+        const YamlFault fault = yaml_fault(error);
+        return fail(ErrorKind::invalid, "{}:{}: this is not YAML: {}", source, fault.line,
+                    fault.reason);
     }
 }
 

@@ -63,6 +63,11 @@ TEST(PolicyYaml, ErrorsNameFileLineAndWhatIsAccepted) {
     EXPECT_THAT(error_of("- name: a\n"), StartsWith("p.yaml:1: a policy is a map"));
     EXPECT_THAT(error_of(""), StartsWith("p.yaml:1: a policy is a map"));
     EXPECT_THAT(error_of("name: a\n\tbase: b\n"), HasSubstr("not YAML"));
+    EXPECT_EQ(error_of(std::string("name: a\nbase: f\0b\n", 17)),
+              "p.yaml:2: a NUL byte is no text");
+    EXPECT_EQ(error_of("name: " + std::string(9'000, '[')),
+              "p.yaml:1: this is not YAML: it is nested too deeply");
+    EXPECT_EQ(error_of("\xef\xbb\xbfname: a\r\nbase: fgd\r\n"), "");
 }
 
 TEST(PolicyYaml, AFileHasOnePolicy) {

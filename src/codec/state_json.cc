@@ -6,8 +6,10 @@
 
 #include "base/text.h"
 #include "codec/constraint_json.h"
-#include "codec/device_words.h"
+#include "codec/device_json.h"
 #include "codec/json_value.h"
+#include "codec/spare_json.h"
+#include "model/model_name.h"
 
 namespace tessera {
 namespace {
@@ -16,7 +18,6 @@ constexpr std::int64_t kVersion = 1;
 constexpr std::int64_t kAmountMax = std::int64_t{1} << 40;
 constexpr std::int64_t kGpuMemoryMax = std::int64_t{1} << 30;
 constexpr std::int64_t kMilliMax = 16'000;
-constexpr std::size_t kModelsMax = 60'000;
 constexpr std::size_t kGrantsMax = 1024;
 
 using Items = std::vector<JsonValue>;
@@ -120,7 +121,7 @@ class Reader {
         if (links != nullptr) {
             node.links = LinkMatrix(static_cast<int>(node.gpus.size()));
             for (std::size_t i = 0; i < links->size(); ++i) {
-                TESSERA_CHECK(read_link((*links)[i], at(object.where() + ".links", i), node));
+                TESSERA_CHECK(read_link((*links)[i], at(object.where() + ".links", i), node.links));
             }
         }
         return node;
@@ -129,73 +130,14 @@ class Reader {
     // `count` equal devices.
     Expected<void> read_gpus(const JsonValue& value, std::string where, NodeSpec& node) {
         TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
-        GpuSpec gpu;
         TESSERA_TRY(const std::int64_t count, object.number("count", {1, kMaxGpusPerNode, 1}));
-        TESSERA_TRY(gpu.uuid, object.text("uuid", false));
-        TESSERA_TRY(const std::string model, object.text("model", false));
-        TESSERA_TRY(const std::int64_t memory, object.number("memoryMib", {0, kGpuMemoryMax, 0}));
-        TESSERA_TRY(const std::int64_t numa, object.number("numa", {0, 255, 0}));
-        TESSERA_TRY(const std::int64_t slots, object.number("slots", {0, 65'535, 0}));
-        TESSERA_TRY(const std::size_t health,
-                    object.word("health", {kHealthWords[0], kHealthWords[1], kHealthWords[2]}));
-        TESSERA_TRY(const std::size_t mode,
-                    object.word("allocator", {kAllocatorWords[0], kAllocatorWords[1]}));
-        TESSERA_TRY(gpu.spare, read_spare(object));
+        TESSERA_TRY(const GpuSpec gpu, read_device(object, DeviceMemory::may_be_unknown, names_));
         TESSERA_CHECK(object.done());
-        TESSERA_TRY(gpu.model, intern_model(model, object.where()));
-        gpu.memory = MemoryMib(memory);
-        gpu.numa = static_cast<std::uint8_t>(numa);
-        gpu.slots = static_cast<std::uint16_t>(slots);
-        gpu.health = static_cast<Health>(health);
-        gpu.mode = static_cast<AllocatorMode>(mode);
         if (node.gpus.size() + static_cast<std::size_t>(count) > kMaxGpusPerNode) {
             return fail(ErrorKind::invalid, "{}: more than {} GPUs are not accepted",
                         object.where(), kMaxGpusPerNode);
         }
         node.gpus.insert(node.gpus.end(), static_cast<std::size_t>(count), gpu);
-        return {};
-    }
-
-    Expected<ModelIndex> intern_model(const std::string& model, std::string_view where) {
-        if (model.empty()) {
-            return ModelIndex::none();
-        }
-        if (!names_.models.find(model).valid() && names_.models.size() >= kModelsMax) {
-            return fail(ErrorKind::invalid, "{}.model: {}: {} models are known already", where,
-                        in_quotes(model), kModelsMax);
-        }
-        return names_.models.intern(model);
-    }
-
-    static Expected<SpareAmounts> read_spare(JsonObject& object) {
-        SpareAmounts spare{};
-        TESSERA_TRY(const Items* items, object.array("spare"));
-        if (items != nullptr && items->size() != spare.size()) {
-            return fail(ErrorKind::invalid, "{}.spare: {} amounts are not accepted: {} are",
-                        object.where(), items->size(), spare.size());
-        }
-        for (std::size_t i = 0; items != nullptr && i < spare.size(); ++i) {
-            TESSERA_TRY(spare[i],
-                        whole_number((*items)[i], at(object.where() + ".spare", i), 0, kAmountMax));
-        }
-        return spare;
-    }
-
-    static Expected<void> read_link(const JsonValue& value, std::string where, NodeSpec& node) {
-        TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
-        const std::int64_t last = node.links.gpus() - 1;
-        TESSERA_TRY(const std::int64_t a, object.number("a", {0, last, 0}, true));
-        TESSERA_TRY(const std::int64_t b, object.number("b", {0, last, 0}, true));
-        TESSERA_TRY(const std::size_t level,
-                    object.word("level", {kLinkWords[0], kLinkWords[1], kLinkWords[2],
-                                          kLinkWords[3], kLinkWords[4], kLinkWords[5]}));
-        TESSERA_TRY(const std::int64_t lanes, object.number("lanes", {0, 255, 0}));
-        TESSERA_CHECK(object.done());
-        if (a == b) {
-            return fail(ErrorKind::invalid, "{}: GPU {} is linked with itself", object.where(), a);
-        }
-        node.links.set(static_cast<int>(a), static_cast<int>(b),
-                       {static_cast<LinkLevel>(level), static_cast<std::uint8_t>(lanes)});
         return {};
     }
 
@@ -232,8 +174,11 @@ class Reader {
                             "{}.models[{}]: {} is not accepted: the name of a model is",
                             object.where(), i, describe(model));
             }
-            TESSERA_TRY(const ModelIndex index, intern_model(model.text, object.where()));
-            demand.models.push_back(index);
+            auto index = intern_model(model.text, names_.models);
+            if (!index) {
+                return tl::unexpected(std::move(index.error()).within(object.where()));
+            }
+            demand.models.push_back(*index);
         }
         if (alternatives != nullptr && alternatives->size() > kMaxAlternatives) {
             return fail(ErrorKind::invalid, "{}.alternatives: {} are not accepted: up to {} are",

@@ -21,6 +21,10 @@ constexpr double kSecondsMax = 1e12;
 constexpr std::int64_t kPhillyJobGpusMax = 4096;
 constexpr std::size_t kProblemsShown = 10;
 
+std::string too_many_models() {
+    return fmt::format("is one GPU model too many; {} are possible", kTraceModelsMax);
+}
+
 // Collects broken rows: all of them fail a strict reader, a lenient one counts them.
 class Problems {
   public:
@@ -117,9 +121,9 @@ Expected<std::vector<ModelIndex>> parse_models(const TraceRow& row, const TraceC
         if (name.empty() || bar == rest.size() - 1) {
             return row.wrong(column, "has an empty model; models are joined by |");
         }
-        auto model = intern_model(models, name);
+        const auto model = intern_model(name, models, kTraceModelsMax);
         if (!model) {
-            return row.wrong(column, model.error().message);
+            return row.wrong(column, too_many_models());
         }
         allowed.push_back(*model);
         rest.remove_prefix(bar == std::string_view::npos ? rest.size() : bar + 1);
@@ -287,9 +291,9 @@ Expected<GpuSpec> parse_gpu(const TraceRow& row, const NodeColumns& columns,
     GpuSpec gpu;
     const std::string_view model = row.text(columns.model);
     if (!model.empty()) {
-        auto interned = intern_model(models, model);
+        const auto interned = intern_model(model, models, kTraceModelsMax);
         if (!interned) {
-            return row.wrong(columns.model, interned.error().message);
+            return row.wrong(columns.model, too_many_models());
         }
         gpu.model = *interned;
     }
@@ -330,16 +334,6 @@ Expected<NodeSpec> parse_node(const TraceRow& row, const NodeColumns& columns,
 std::string_view to_string(TraceFormat format) {
     constexpr std::array<std::string_view, 3> kNames{"openb", "philly", "v2025"};
     return kNames[static_cast<std::size_t>(format)];
-}
-
-Expected<ModelIndex> intern_model(Interner<ModelIndex>& models, std::string_view name) {
-    const std::string model = canonical_model(name);
-    const ModelIndex known = models.find(model);
-    if (!known.valid() && models.size() >= kTraceModelsMax) {
-        return fail(ErrorKind::invalid, "is one GPU model too many; {} are possible",
-                    kTraceModelsMax);
-    }
-    return known.valid() ? known : models.intern(model);
 }
 
 Expected<PodTrace> read_pod_trace(std::string_view text, const TraceReadOptions& options,

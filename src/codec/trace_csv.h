@@ -95,9 +95,8 @@ struct OrderReadOptions {
 Expected<std::vector<std::uint32_t>> read_order(std::string_view text,
                                                 const OrderReadOptions& options);
 
-// Interns a GPU model's name; a file with more models than this is not a node or pod list.
+// A file with more GPU models than this is not a node or pod list.
 inline constexpr std::size_t kTraceModelsMax = 1000;
-Expected<ModelIndex> intern_model(Interner<ModelIndex>& models, std::string_view name);
 
 // The openb form. Columns of times are there when some pod has a time, empty where it has none.
 std::string write_pod_trace(const std::vector<TracePod>& pods, const Interner<ModelIndex>& models);

@@ -116,16 +116,6 @@ std::string first_asked(const Pod& pod, const std::vector<std::string_view>& res
     return {};
 }
 
-Expected<ModelIndex> intern_model(std::string_view written, Vocabulary& names) {
-    constexpr std::size_t kModelsMax = 60'000;
-    const std::string name = canonical_model(written);
-    if (!names.models.find(name).valid() && names.models.size() >= kModelsMax) {
-        return fail(ErrorKind::invalid, "GPU model {}: {} different models are known already",
-                    in_quotes(name), kModelsMax);
-    }
-    return names.models.intern(name);
-}
-
 void set_memory(GpuRequest& request, std::int64_t mib) {
     request.memory = MemoryMib(mib);
     request.memory_bytes = Bytes(mib * kBytesPerMib);
@@ -180,7 +170,7 @@ Expected<std::vector<GpuSpec>> even_gpus(const Node& node, const EvenGpus& gpus,
     for (std::string_view label : {"nvidia.com/gpu.product", "aliyun.accelerator/nvidia_name"}) {
         const std::string* name = find(node.labels, label);
         if (name != nullptr && !name->empty() && !spec.model.valid()) {
-            TESSERA_TRY(spec.model, intern_model(*name, context.names));
+            TESSERA_TRY(spec.model, intern_model(*name, context.names.models));
         }
     }
     const std::string* memory = find(node.labels, "nvidia.com/gpu.memory");

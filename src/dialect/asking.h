@@ -38,8 +38,6 @@ Expected<std::int64_t> asked_amount(const Container& container, std::string_view
 // The first of the resources that any container asks for (more than nothing); empty when none.
 std::string first_asked(const Pod& pod, const std::vector<std::string_view>& resources);
 
-Expected<ModelIndex> intern_model(std::string_view name, Vocabulary& names);
-
 // A request with GPU memory in MiB.
 void set_memory(GpuRequest& request, std::int64_t mib);
 

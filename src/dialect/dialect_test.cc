@@ -148,7 +148,8 @@ TEST(Dialects, ModelsFromManifestsCannotExhaustTheTable) {
     models = "59999";
     EXPECT_EQ(world.refusal(asking), "accepted");
     models = "one-more";
-    EXPECT_THAT(world.refusal(asking), HasSubstr("different models are known already"));
+    EXPECT_THAT(world.refusal(asking),
+                HasSubstr("GPU model \"one-more\" is one too many; 60000 are possible"));
     models = "m" + std::string(1'000'000, ',');
     EXPECT_THAT(world.refusal(asking), HasSubstr("1000001 models are not accepted"));
 }

@@ -129,6 +129,18 @@ MemoryUnit gpushare_unit(const Node& node) {
     return found && found->units > kGibUnitsMax ? MemoryUnit::mib : MemoryUnit::gib;
 }
 
+MemoryUnit gpushare_unit(const Pod& pod, std::span<const NodeSpec> nodes) {
+    std::int64_t largest = 0;
+    for (const NodeSpec& node : nodes) {
+        for (const GpuSpec& gpu : node.gpus) {
+            largest = std::max(largest, gpu.memory.value());
+        }
+    }
+    const auto units = pod_units(pod, MemoryUnit::mib);
+    const bool too_many = units && *units > largest / mib_per(MemoryUnit::gib);
+    return largest > 0 && too_many ? MemoryUnit::mib : MemoryUnit::gib;
+}
+
 Expected<Grants> gpushare_grants(const std::vector<GpusharePiece>& pieces, const NodeSpec& node,
                                  DialectContext& context) {
     std::map<std::int64_t, std::int64_t> by_gpu;

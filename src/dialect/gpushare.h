@@ -5,6 +5,7 @@
 // ALIYUN_COM_GPU_MEM_* annotations that the device plugin and its kubectl plugin read.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ Dialect gpushare_dialect();
 // The unit a node counts in. The plugin does not tell it; its own tools take a device of more
 // than 100 units for MiB, and so do we.
 MemoryUnit gpushare_unit(const Node& node);
+// The unit a pod asks in, where only devices are known: MiB when none of them has so many GiB.
+MemoryUnit gpushare_unit(const Pod& pod, std::span<const NodeSpec> nodes);
 
 // One piece of the annotation scheduler.framework.gpushare.allocation (codec reads its JSON):
 // so many units of a device for a container, by index.

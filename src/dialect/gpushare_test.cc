@@ -38,6 +38,16 @@ TEST(Gpushare, CoschemlSampleOf300IsMib) {
     EXPECT_EQ(find_dialect("coscheml"), find_dialect("gpushare"));
 }
 
+TEST(Gpushare, APodsUnitByTheDevicesThatAreThere) {
+    const std::vector<NodeSpec> nodes{node_with({16384}), node_with({32768, 24576})};
+    EXPECT_EQ(gpushare_unit(pod({{kMemory, "300"}}), nodes), MemoryUnit::mib);
+    EXPECT_EQ(gpushare_unit(pod({{kMemory, "33"}}), nodes), MemoryUnit::mib);
+    EXPECT_EQ(gpushare_unit(pod({{kMemory, "32"}}), nodes), MemoryUnit::gib);
+    EXPECT_EQ(gpushare_unit(pod({{kMemory, "16276"}}), nodes), MemoryUnit::mib);
+    EXPECT_EQ(gpushare_unit(pod({{kMemory, "300"}}), {}), MemoryUnit::gib) << "nothing is known";
+    EXPECT_EQ(gpushare_unit(pod({{kMemory, "-1"}}), nodes), MemoryUnit::gib);
+}
+
 TEST(Gpushare, VectorVTwoContainersOf1And2UnitsShareOneDevice) {
     World world;
     const Pod both = pod(

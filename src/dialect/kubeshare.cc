@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "dialect/asking.h"
 #include "dialect/kubeshare_ask.h"
+#include "model/model_name.h"
 #include "model/port_pool.h"
 
 namespace tessera {
@@ -66,7 +67,7 @@ Expected<PodDemand> demand(const Pod& pod, DialectContext& context) {
     if (result.demand.wants_gpu()) {
         result.demand.isolation = ask.several() ? Isolation::none : Isolation::hook;
         if (!ask.model.empty()) {
-            TESSERA_TRY(const ModelIndex model, intern_model(ask.model, context.names));
+            TESSERA_TRY(const ModelIndex model, intern_model(ask.model, context.names.models));
             result.demand.models.push_back(model);
         }
     }
@@ -105,9 +106,9 @@ Expected<PlacementMarks> marks(const PlacedPod& placed, const DialectContext& co
         return result;
     }
     const GpuRequest& request = placed.asked.demand.alternatives.front().requests.front();
-    const bool shared = placed.asked.demand.isolation == Isolation::hook;
     // Lists have a comma behind every element, also the last.
-    const std::string_view comma = shared ? "" : ",";
+    const bool several = request.gpus > 1;
+    const std::string_view comma = several ? "," : "";
     const std::vector<std::string> cells = cell_ids(placed.node, context);
     std::int64_t bytes = 0;
     for (const DeviceGrant& grant : placed.placement.grants) {
@@ -121,10 +122,10 @@ Expected<PlacementMarks> marks(const PlacedPod& placed, const DialectContext& co
         result.annotations[std::string(kGpuUuid)].append(gpu.uuid).append(comma);
         bytes += grant.memory.value() * kBytesPerMib;
     }
-    const bool as_asked = shared && request.memory_bytes > Bytes(0);
+    const bool as_asked = !several && request.memory_bytes > Bytes(0);
     result.annotations.emplace(kGpuMemory,
                                std::to_string(as_asked ? request.memory_bytes.value() : bytes));
-    if (shared && placed.manager_port) {
+    if (placed.manager_port) {
         result.annotations.emplace(kManagerPort, std::to_string(*placed.manager_port));
     }
     return result;
@@ -206,9 +207,8 @@ void add_cell_links(NodeSpec& node, const CellTree& cells, const Interner<ModelI
     }
 }
 
-bool kubeshare_needs_port(const Pod& pod) {
-    const auto ask = read_kubeshare(pod);
-    return ask && !ask->limit.zero() && !ask->several();
+bool kubeshare_needs_port(const PlacedPod& placed) {
+    return placed.asked.demand.isolation == Isolation::hook && !kubeshare_asks(placed.pod).empty();
 }
 
 std::optional<std::uint16_t> kubeshare_port(const Pod& pod) {

@@ -25,8 +25,8 @@ std::vector<CellIndex> leaves_of(const NodeSpec& node, const CellTree& cells,
 void add_cell_links(NodeSpec& node, const DialectContext& context);
 void add_cell_links(NodeSpec& node, const CellTree& cells, const Interner<ModelIndex>& models);
 
-// Whether a placed pod needs a port of the node's pool: one that shares a GPU.
-bool kubeshare_needs_port(const Pod& pod);
+// Whether a placed pod needs a port of the node's pool: one that KubeShare's hook serves.
+bool kubeshare_needs_port(const PlacedPod& placed);
 
 // The port that a placed pod holds, to rebuild the pool; nullopt without one that is of the pool.
 std::optional<std::uint16_t> kubeshare_port(const Pod& pod);

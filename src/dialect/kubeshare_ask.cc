@@ -27,8 +27,17 @@ constexpr std::string_view kLimit1 = "kubeshare/gpu_limit";
 constexpr std::string_view kRequest1 = "kubeshare/gpu_request";
 constexpr std::string_view kMemory1 = "kubeshare/gpu_mem";
 constexpr std::array kGpuAnnotations = {kLimit1, kRequest1, kMemory1};
-constexpr std::array<std::string_view, 3> kTags = {
-    "kubeshare/sched_affinity", "kubeshare/sched_anti-affinity", "kubeshare/sched_exclusion"};
+
+// Steering by what else a GPU holds, and what serves the same end.
+struct Tag {
+    std::string_view key;
+    std::string_view instead;
+};
+constexpr std::string_view kAlone = "tessera.dev/isolation: exclusive gives a pod its own GPU";
+constexpr std::array<Tag, 3> kTags{
+    {{"kubeshare/sched_affinity", "containers of one pod share its GPU"},
+     {"kubeshare/sched_anti-affinity", kAlone},
+     {"kubeshare/sched_exclusion", kAlone}}};
 
 constexpr std::int64_t kHeadcountMax = 100'000;
 constexpr std::int64_t kMemoryBytesMax = std::int64_t{1} << 50;
@@ -131,12 +140,10 @@ Expected<void> read_shares(const Keys& keys, KubeshareAsk& ask) {
 // Tags of GPUs steer pods towards or away from what else a GPU holds. Nothing here keeps tags of
 // GPUs, and ignoring one would put together what the user wants apart.
 Expected<void> check_tags(const Pod& pod) {
-    for (const std::string_view tag : kTags) {
-        if (const std::string* text = given(pod.annotations, tag)) {
-            return fail(ErrorKind::invalid,
-                        "{}: {} is not accepted: tags on GPUs are not supported; use a pod "
-                        "group, or node affinity",
-                        tag, in_quotes(*text));
+    for (const Tag& tag : kTags) {
+        if (const std::string* text = given(pod.annotations, tag.key)) {
+            return fail(ErrorKind::invalid, "{}: {} is not accepted: GPUs keep no tags here; {}",
+                        tag.key, in_quotes(*text), tag.instead);
         }
     }
     return {};

@@ -207,7 +207,8 @@ TEST(KubeshareAsk, AnnotationsOfTheFirstVersion) {
     EXPECT_THAT(error_of(annotated(two)), HasSubstr("0 to 1 is"));
     StringMap tagged = full;
     tagged["kubeshare/sched_exclusion"] = "blue";
-    EXPECT_THAT(error_of(annotated(tagged)), HasSubstr("tags on GPUs are not supported"));
+    EXPECT_THAT(error_of(annotated(tagged)),
+                HasSubstr("GPUs keep no tags here; tessera.dev/isolation: exclusive gives"));
     Pod newer = shares("0.5", "1.0");
     newer.annotations["kubeshare/sched_anti-affinity"] = "red";
     EXPECT_THAT(error_of(newer), HasSubstr("kubeshare/sched_anti-affinity: \"red\""))

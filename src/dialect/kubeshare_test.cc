@@ -153,6 +153,7 @@ struct Placed {
         }
     }
 
+    bool needs_port() { return kubeshare_needs_port({pod, asked, placement, node, {}}); }
     StringMap annotations(std::optional<std::uint16_t> port = std::nullopt) {
         const auto marks = placement_marks({pod, asked, placement, node, {}, port}, world.context);
         return marks ? marks->annotations : StringMap{{"error", marks.error().message}};
@@ -162,7 +163,7 @@ struct Placed {
 TEST(Kubeshare, WritesTheShare) {
     Placed placed(shares("0.5", "1.0"), {0});
     PortPool ports;
-    EXPECT_TRUE(kubeshare_needs_port(placed.pod));
+    EXPECT_TRUE(placed.needs_port());
     const StringMap expected = {{"sharedgpu/cell_id", "gpu-a/1"},
                                 {"sharedgpu/gpu_manager_port", "50051"},
                                 {"sharedgpu/gpu_mem", std::to_string(4059LL << 20)},
@@ -174,9 +175,17 @@ TEST(Kubeshare, WritesTheShare) {
     EXPECT_EQ(Placed(exact, {0}).annotations()["sharedgpu/gpu_mem"], "1000000001");
 }
 
+TEST(Kubeshare, AShareThatIsAloneOnItsGpuHasNoHookAndNoPort) {
+    Pod alone = shares("0.5", "1.0");
+    alone.annotations["tessera.dev/isolation"] = "exclusive";
+    Placed placed(alone, {0});
+    EXPECT_FALSE(placed.needs_port());
+    EXPECT_EQ(placed.annotations()["sharedgpu/gpu_uuid"], "GPU-0") << "one GPU is no list";
+}
+
 TEST(Kubeshare, WritesListsWithACommaBehindEach) {
     Placed placed(shares("2", "2"), {1, 2});
-    EXPECT_FALSE(kubeshare_needs_port(placed.pod));
+    EXPECT_FALSE(placed.needs_port());
     const StringMap expected = {{"sharedgpu/cell_id", "gpu-a/2,gpu-a/3,"},
                                 {"sharedgpu/gpu_mem", std::to_string(32768LL << 20)},
                                 {"sharedgpu/gpu_model", "Tesla-V100,Tesla-V100,"},

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "dialect/asking.h"
+#include "model/model_name.h"
 
 namespace tessera {
 namespace {
@@ -114,7 +115,7 @@ Expected<void> apply_models(const Pod& pod, DialectContext& context, Demand& dem
                         "between them, best first, are",
                         kModel, in_quotes(*text));
         }
-        TESSERA_TRY(const ModelIndex model, intern_model(name, context.names));
+        TESSERA_TRY(const ModelIndex model, intern_model(name, context.names.models));
         if (!contains(demand.models, model)) {
             demand.models.push_back(model);
         }

@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "engine/cluster.h"
+#include "engine/test_cluster.h"
 #include "policy/assignment.h"
 #include "policy/test_random.h"
 
@@ -25,26 +26,6 @@ void expect_equal(const NodeState& foreseen, const NodeState& real) {
         EXPECT_EQ(foreseen.gpus[gpu].shares, real.gpus[gpu].shares) << gpu;
         EXPECT_EQ(foreseen.gpus[gpu].free_slots, real.gpus[gpu].free_slots) << gpu;
     }
-}
-
-Placement placement_of(NodeIndex node, const DemandClass& c, const Cluster& cluster,
-                       const DeviceList& devices) {
-    Placement placement;
-    placement.node = node;
-    placement.cpu = c.cpu;
-    placement.memory = c.memory;
-    placement.admin_access = c.admin_access;
-    std::size_t next = 0;
-    for (const GpuRequest& request : c.requests) {
-        for (int i = 0; i < request.gpus; ++i, ++next) {
-            const KindIndex kind = cluster.node(node).gpus[devices[next].slot()].kind;
-            placement.grants.push_back({.request = {},
-                                        .gpu = devices[next],
-                                        .milli = request.milli,
-                                        .memory = memory_held(request, cluster.kind(kind).memory)});
-        }
-    }
-    return placement;
 }
 
 TEST(ClusterProperty, PoliciesForeseeWhatAPlacementLeaves) {
@@ -69,7 +50,7 @@ TEST(ClusterProperty, PoliciesForeseeWhatAPlacementLeaves) {
             }
             NodeState foreseen = cluster.node(node);
             apply_devices(foreseen, c, catalog, devices);
-            const Placement placement = placement_of(node, c, cluster, devices);
+            const Placement placement = testing_cluster::placement_of(node, c, cluster, devices);
             EXPECT_TRUE(cluster.fits(placement)) << cluster.misfit(placement);
             cluster.take(placement, step);
             expect_equal(foreseen, cluster.node(node));

@@ -2,23 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/test_cluster.h"
+
 namespace tessera {
 namespace {
+
+using testing_cluster::pod_on;
 
 constexpr GpuIndex kGpu0{0};
 constexpr GpuIndex kGpu1{1};
 
-NodeSpec node_spec(std::size_t gpus, std::int64_t gpu_mib = 16'384) {
-    NodeSpec spec;
-    spec.name = "n";
-    spec.cpu = MilliCpu(32'000);
-    spec.memory = MemoryMib(131'072);
-    spec.gpus.resize(gpus);
-    for (GpuSpec& gpu : spec.gpus) {
-        gpu.model = ModelIndex(0);
-        gpu.memory = MemoryMib(gpu_mib);
-    }
-    return spec;
+NodeSpec node_spec(int gpus, std::int64_t gpu_mib = 16'384) {
+    return testing_cluster::make_node("n", {.gpus = gpus, .gpu_mib = gpu_mib});
 }
 
 DeviceGrant grant(GpuIndex gpu, int milli, std::int64_t mib = 0) {
@@ -26,19 +21,10 @@ DeviceGrant grant(GpuIndex gpu, int milli, std::int64_t mib = 0) {
         .request = RequestIndex(0), .gpu = gpu, .milli = MilliGpu(milli), .memory = MemoryMib(mib)};
 }
 
-Placement on(NodeIndex node, Grants grants) {
-    Placement placement;
-    placement.node = node;
-    placement.cpu = MilliCpu(1000);
-    placement.memory = MemoryMib(1024);
-    placement.grants = std::move(grants);
-    return placement;
-}
-
 TEST(Cluster, TakesAndGivesBack) {
     Cluster cluster;
     const NodeIndex node = cluster.add_node(node_spec(2));
-    const Placement share = on(node, {grant(kGpu1, 300, 4096)});
+    const Placement share = pod_on(node, {grant(kGpu1, 300, 4096)});
     cluster.take(share, 7);
     const NodeState& state = cluster.node(node);
     EXPECT_EQ(state.gpus[1].idle_milli, 700);
@@ -58,17 +44,17 @@ TEST(Cluster, TakesAndGivesBack) {
 TEST(Cluster, SumsGrantsOfOneDeviceBeforeComparing) {
     Cluster cluster;
     const NodeIndex node = cluster.add_node(node_spec(1));
-    EXPECT_TRUE(cluster.fits(on(node, {grant(kGpu0, 600), grant(kGpu0, 400)})));
-    EXPECT_FALSE(cluster.fits(on(node, {grant(kGpu0, 600), grant(kGpu0, 401)})));
-    EXPECT_FALSE(cluster.fits(on(node, {grant(kGpu0, 1, 9000), grant(kGpu0, 1, 9000)})));
+    EXPECT_TRUE(cluster.fits(pod_on(node, {grant(kGpu0, 600), grant(kGpu0, 400)})));
+    EXPECT_FALSE(cluster.fits(pod_on(node, {grant(kGpu0, 600), grant(kGpu0, 401)})));
+    EXPECT_FALSE(cluster.fits(pod_on(node, {grant(kGpu0, 1, 9000), grant(kGpu0, 1, 9000)})));
 }
 
 TEST(Cluster, AWholeDeviceIsAlone) {
     Cluster cluster;
     const NodeIndex node = cluster.add_node(node_spec(1));
     // A share by memory alone leaves all compute, and still forbids the whole device.
-    const Placement by_memory = on(node, {grant(kGpu0, 0, 1024)});
-    const Placement whole = on(node, {grant(kGpu0, 1000, 0)});
+    const Placement by_memory = pod_on(node, {grant(kGpu0, 0, 1024)});
+    const Placement whole = pod_on(node, {grant(kGpu0, 1000, 0)});
     cluster.take(by_memory, 1);
     EXPECT_FALSE(cluster.fits(whole));
     cluster.give(by_memory, 1);
@@ -83,7 +69,7 @@ TEST(Cluster, SlotsLimitShares) {
     NodeSpec spec = node_spec(1);
     spec.gpus[0].slots = 2;
     const NodeIndex node = cluster.add_node(spec);
-    const Placement share = on(node, {grant(kGpu0, 100)});
+    const Placement share = pod_on(node, {grant(kGpu0, 100)});
     cluster.take(share, 1);
     EXPECT_EQ(cluster.node(node).gpus[0].idle_milli, 900);
     cluster.take(share, 2);
@@ -100,18 +86,18 @@ TEST(Cluster, SpareDimensionsAreCheckedInTheirOwnUnits) {
     DeviceGrant slice = grant(kGpu0, 142);  // a seventh, rounded down, for scores alone
     slice.spare = {1, 0, 0};
     for (std::uint64_t start = 0; start < 7; ++start) {
-        ASSERT_TRUE(cluster.fits(on(node, {slice})));
-        cluster.take(on(node, {slice}), start);
+        ASSERT_TRUE(cluster.fits(pod_on(node, {slice})));
+        cluster.take(pod_on(node, {slice}), start);
     }
-    EXPECT_FALSE(cluster.fits(on(node, {slice})));
+    EXPECT_FALSE(cluster.fits(pod_on(node, {slice})));
     slice.spare = {0, 1, 0};
-    EXPECT_FALSE(cluster.fits(on(node, {slice})));  // the device has none of that dimension
+    EXPECT_FALSE(cluster.fits(pod_on(node, {slice})));  // the device has none of that dimension
 }
 
 TEST(Cluster, OverCommitmentIsCountedAndClamped) {
     Cluster cluster;
     const NodeIndex node = cluster.add_node(node_spec(2));
-    const Placement foreign = on(node, {grant(kGpu0, 800, 20'000)});
+    const Placement foreign = pod_on(node, {grant(kGpu0, 800, 20'000)});
     cluster.take(foreign, 1);
     cluster.take(foreign, 2);
     EXPECT_TRUE(cluster.over_committed(node, kGpu0));
@@ -130,11 +116,11 @@ TEST(Cluster, OverCommitmentIsCountedAndClamped) {
 TEST(Cluster, AResourceThatIsNotAskedForCannotBeShort) {
     Cluster cluster;
     const NodeIndex node = cluster.add_node(node_spec(1));
-    Placement hog = on(node, {grant(kGpu0, 900, 0), grant(kGpu0, 900, 0)});
+    Placement hog = pod_on(node, {grant(kGpu0, 900, 0), grant(kGpu0, 900, 0)});
     hog.cpu = MilliCpu(64'000);
     cluster.take(hog, 1);
     EXPECT_EQ(cluster.over_committed_nodes(), 1);
-    Placement modest = on(node, {grant(kGpu0, 0, 1024)});
+    Placement modest = pod_on(node, {grant(kGpu0, 0, 1024)});
     EXPECT_FALSE(cluster.fits(modest));
     modest.cpu = MilliCpu(0);
     EXPECT_TRUE(cluster.fits(modest));
@@ -143,7 +129,7 @@ TEST(Cluster, AResourceThatIsNotAskedForCannotBeShort) {
 TEST(Cluster, DevicesThatVanishKeepWhatTheyHold) {
     Cluster cluster;
     const NodeIndex node = cluster.add_node(node_spec(4));
-    const Placement share = on(node, {grant(GpuIndex(3), 500, 1000)});
+    const Placement share = pod_on(node, {grant(GpuIndex(3), 500, 1000)});
     cluster.take(share, 1);
     cluster.update_node(node, node_spec(2));
     EXPECT_EQ(cluster.use(node, GpuIndex(3)).milli, 500);
@@ -165,7 +151,7 @@ TEST(Cluster, DevicesThatVanishKeepWhatTheyHold) {
 TEST(Cluster, ForeignersMayHoldDevicesThatTheNodeDoesNotHave) {
     Cluster cluster;
     const NodeIndex cpu_only = cluster.add_node(node_spec(0));
-    const Placement stray = on(cpu_only, {grant(GpuIndex(15), 500)});
+    const Placement stray = pod_on(cpu_only, {grant(GpuIndex(15), 500)});
     EXPECT_FALSE(cluster.fits(stray));
     EXPECT_NE(cluster.misfit(stray).find("has 0 GPUs"), std::string::npos);
     cluster.take(stray, 1);
@@ -178,7 +164,7 @@ TEST(Cluster, ForeignersMayHoldDevicesThatTheNodeDoesNotHave) {
 TEST(Cluster, ARemovedNodeOffersNothingAndRaisesNoAlarm) {
     Cluster cluster;
     const NodeIndex node = cluster.add_node(node_spec(2));
-    const Placement share = on(node, {grant(kGpu0, 500)});
+    const Placement share = pod_on(node, {grant(kGpu0, 500)});
     cluster.take(share, 1);
     cluster.remove_node(node);
     EXPECT_FALSE(cluster.node(node).schedulable);
@@ -194,8 +180,8 @@ TEST(Cluster, ARemovedNodeOffersNothingAndRaisesNoAlarm) {
 TEST(Cluster, AdminAccessOccupiesNoDevice) {
     Cluster cluster;
     const NodeIndex node = cluster.add_node(node_spec(1));
-    cluster.take(on(node, {grant(kGpu0, 1000)}), 1);
-    Placement admin = on(node, {grant(kGpu0, 1000)});
+    cluster.take(pod_on(node, {grant(kGpu0, 1000)}), 1);
+    Placement admin = pod_on(node, {grant(kGpu0, 1000)});
     admin.admin_access = true;
     EXPECT_TRUE(cluster.fits(admin));
     cluster.take(admin, 2);
@@ -208,15 +194,15 @@ TEST(Cluster, AdminAccessOccupiesNoDevice) {
 TEST(Cluster, OverCommitFactorStretchesComputeOnly) {
     Cluster cluster({.milli_per_gpu = MilliGpu(1500)});
     const NodeIndex node = cluster.add_node(node_spec(1));
-    cluster.take(on(node, {grant(kGpu0, 400)}), 1);
+    cluster.take(pod_on(node, {grant(kGpu0, 400)}), 1);
     EXPECT_EQ(cluster.node(node).gpus[0].idle_milli, 1000);  // shown as a device, never as more
-    EXPECT_TRUE(cluster.fits(on(node, {grant(kGpu0, 999)})));
-    EXPECT_FALSE(cluster.fits(on(node, {grant(kGpu0, 1000)})));  // whole means alone
-    EXPECT_FALSE(cluster.fits(on(node, {grant(kGpu0, 10, 16'385)})));
-    cluster.take(on(node, {grant(kGpu0, 999)}), 2);
+    EXPECT_TRUE(cluster.fits(pod_on(node, {grant(kGpu0, 999)})));
+    EXPECT_FALSE(cluster.fits(pod_on(node, {grant(kGpu0, 1000)})));  // whole means alone
+    EXPECT_FALSE(cluster.fits(pod_on(node, {grant(kGpu0, 10, 16'385)})));
+    cluster.take(pod_on(node, {grant(kGpu0, 999)}), 2);
     EXPECT_FALSE(cluster.over_committed(node, kGpu0));
     EXPECT_EQ(cluster.node(node).gpus[0].idle_milli, 101);
-    EXPECT_FALSE(cluster.fits(on(node, {grant(kGpu0, 102)})));
+    EXPECT_FALSE(cluster.fits(pod_on(node, {grant(kGpu0, 102)})));
 }
 
 TEST(Cluster, UnhealthyDevicesDoNotCountAsIdle) {
@@ -227,7 +213,7 @@ TEST(Cluster, UnhealthyDevicesDoNotCountAsIdle) {
     cluster.update_node(node, spec);
     EXPECT_EQ(cluster.node(node).idle_value, 1000);
     EXPECT_EQ(cluster.node(node).empty_gpus, 1);
-    cluster.take(on(node, {grant(kGpu0, 500)}), 1);
+    cluster.take(pod_on(node, {grant(kGpu0, 500)}), 1);
     EXPECT_TRUE(cluster.consistent());
 }
 

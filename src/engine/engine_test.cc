@@ -244,6 +244,20 @@ TEST(Engine, SlotsBoundWhatAsksForNothing) {
     EXPECT_TRUE(engine.arrive(PodIndex(2), tiny));
 }
 
+// What was decided counts at once. KETI's own scheduler waits for the next metrics, and until then
+// every pod of a burst goes to the same GPU.
+TEST(Engine, ABurstSpreadsWithoutWaitingForMetrics) {
+    Engine engine({node_spec(4, 64'000)}, policy("keti", {}));
+    const ClassIndex share = engine.intern(demand_of(1'000, {gpu_request(1, 100)}));
+    std::vector<GpuIndex> taken;
+    for (std::uint32_t pod = 0; pod < 4; ++pod) {
+        ASSERT_TRUE(engine.arrive(PodIndex(pod), share));
+        taken.push_back(engine.placement(PodIndex(pod))->grants.front().gpu);
+    }
+    std::sort(taken.begin(), taken.end());
+    EXPECT_EQ(std::unique(taken.begin(), taken.end()), taken.end());
+}
+
 // A device that is one owner's alone takes nobody, not even who asks for nothing.
 TEST(Engine, WholeMeansAlone) {
     Engine engine({node_spec(1, 8'000)}, policy("fgd"));

@@ -28,11 +28,6 @@ struct Ranked {
     }
 };
 
-bool wants_spare(const DemandClass& demand_class) {
-    return std::any_of(demand_class.requests.begin(), demand_class.requests.end(),
-                       [](const GpuRequest& request) { return request.spare != SpareAmounts{}; });
-}
-
 DeviceChoice device_choice(const Cluster& cluster, const Catalog& catalog,
                            const DemandClass& placed, const Placement& placement) {
     DeviceChoice choice;
@@ -132,21 +127,19 @@ class Explainer {
   private:
     // As Placer::choose(): by the order of keys, or any one by a draw.
     void choose(std::vector<Ranked> ranking, Decision& decision) {
-        std::size_t chosen = 0;
-        if (placer_.scorer().selection() == Selection::uniform) {
-            chosen = draws_.below(ranking.size());
-        } else {
-            const auto best =
-                std::min_element(ranking.begin(), ranking.end(),
-                                 [](const Ranked& a, const Ranked& b) { return a.before(b); });
-            chosen = static_cast<std::size_t>(best - ranking.begin());
+        const auto by_rank = [](const Ranked& a, const Ranked& b) { return a.before(b); };
+        const Selection selection = placer_.scorer().selection();
+        auto chosen = std::min_element(ranking.begin(), ranking.end(), by_rank);
+        if (selection == Selection::uniform) {
+            chosen = ranking.begin() + static_cast<std::ptrdiff_t>(draws_.below(ranking.size()));
+        } else if (selection == Selection::second_best && ranking.size() > 1) {
+            std::rotate(ranking.begin(), chosen, chosen + 1);
+            chosen = std::min_element(ranking.begin() + 1, ranking.end(), by_rank);
         }
-        std::rotate(ranking.begin(), ranking.begin() + static_cast<std::ptrdiff_t>(chosen),
-                    ranking.begin() + static_cast<std::ptrdiff_t>(chosen) + 1);
+        std::rotate(ranking.begin(), chosen, chosen + 1);
         const std::size_t shown = std::min(ranking.size(), options_.runners_up + 1);
         std::partial_sort(ranking.begin() + 1, ranking.begin() + static_cast<std::ptrdiff_t>(shown),
-                          ranking.end(),
-                          [](const Ranked& a, const Ranked& b) { return a.before(b); });
+                          ranking.end(), by_rank);
         for (std::size_t i = 0; i < shown; ++i) {
             decision.candidates.push_back(candidate(ranking[i]));
         }
@@ -159,7 +152,7 @@ class Explainer {
     }
 
     bool grants_spare(NodeIndex node) const {
-        if (!wants_spare(placed_)) {
+        if (!placed_.wants_spare()) {
             return true;
         }
         const auto placement = placer_.choose_on(cluster_, node, class_, draw_);
@@ -168,7 +161,7 @@ class Explainer {
 
     DiagnosisOptions diagnosis() const {
         DiagnosisOptions options{.policy = &placer_.policy(), .keep_whole = options_.keep_whole};
-        if (wants_spare(placed_)) {
+        if (placed_.wants_spare()) {
             options.has_capacity = [this](NodeIndex node) { return grants_spare(node); };
         }
         return options;
@@ -226,9 +219,15 @@ RunningReport explain_running(Placer& placer, const Demand& demand, const Placem
         here = explainer.rank(placement.node);
         report.here = explainer.candidate(here);
     }
-    if (placer.scorer().selection() == Selection::best) {
-        for (const Ranked& other : explainer.rank_all()) {
-            report.better += other.before(here) ? 1 : 0;
+    const Selection selection = placer.scorer().selection();
+    if (selection != Selection::uniform) {
+        const std::vector<Ranked> ranking = explainer.rank_all();
+        report.better = std::count_if(ranking.begin(), ranking.end(),
+                                      [&](const Ranked& other) { return other.before(here); });
+        if (selection == Selection::second_best && report.fits_here) {
+            // The best is taken last, when nothing else fits.
+            const auto others = static_cast<std::int64_t>(ranking.size()) - 1;
+            report.better = report.better == 0 ? others : report.better - 1;
         }
     }
     return report;

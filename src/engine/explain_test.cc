@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/rng.h"
@@ -100,6 +101,57 @@ TEST(Explain, ARunningPodMayNotFitOnItsNodeAnyMore) {
         EXPECT_EQ(report.here.node, NodeIndex(0));
         EXPECT_EQ(report.better, 0);
         EXPECT_FALSE(report.anew.placed());
+    }
+}
+
+// The engine's choice, its explanation, and the order of what it explains agree.
+TEST(Explain, TheSecondBestHasOneNodeBeforeIt) {
+    Rng rng(11);
+    Engine engine(
+        {make_node("a"), make_node("b", {.gpus = 8}), make_node("c", {.gpus = 2}), make_node("d")},
+        *make_policy("keti", {.keti = {.avoid_high_score = true}}));
+    std::size_t seen = 0;
+    std::size_t alone = 0;
+    for (std::uint32_t pod = 0; pod < 120; ++pod) {
+        const Demand demand = make_demand({.gpus = static_cast<int>(rng.below(2)) + 1,
+                                           .milli = static_cast<int>(rng.below(5) + 1) * 100});
+        const Decision why =
+            explain(engine.placer_to_explain(), demand_class(demand), {.runners_up = 9});
+        ASSERT_EQ(engine.arrive(PodIndex(pod), engine.intern(demand)), why.placed());
+        if (!why.placed()) {
+            continue;
+        }
+        ASSERT_EQ(engine.placement(PodIndex(pod))->node, why.candidates.front().node);
+        const Candidate& chosen = why.candidates.front();
+        const auto ahead = std::count_if(
+            why.candidates.begin(), why.candidates.end(), [&](const Candidate& other) {
+                return other.key > chosen.key ||
+                       (other.key == chosen.key && other.node < chosen.node);
+            });
+        ASSERT_EQ(ahead, why.nodes_fitting > 1 ? 1 : 0);
+        ++seen;
+        alone += why.nodes_fitting == 1 ? 1 : 0;
+    }
+    EXPECT_GT(seen, 40U);
+    EXPECT_GT(alone, 0U);
+}
+
+// The best is what is taken last, so a pod that runs there is told of all the others.
+TEST(Explain, ARunningPodAndTheSecondBest) {
+    Engine engine(three_nodes(), *make_policy("keti", {.keti = {.avoid_high_score = true}}));
+    const Demand share = make_demand({.milli = 400});
+    const Decision why = explain(engine.placer_to_explain(), share);
+    ASSERT_EQ(why.candidates.size(), 3U);
+    const std::int64_t expected[] = {0, 2, 1};  // the second, the best, the third
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        Placement placement = *why.placement;
+        placement.node = why.candidates[i].node;
+        placement.grants[0].gpu = GpuIndex(0);
+        ASSERT_TRUE(engine.adopt(PodIndex(i), engine.intern(share), placement));
+        const RunningReport report = explain_running(engine.placer_to_explain(), share, placement,
+                                                     engine.ledger().find(OwnerId::pod(i))->start);
+        EXPECT_EQ(report.better, expected[i]);
+        engine.depart(PodIndex(i));
     }
 }
 

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "engine/cluster.h"
 #include "engine/feasibility.h"
+#include "engine/test_cluster.h"
 #include "policy/assignment.h"
 #include "policy/test_random.h"
 
@@ -30,23 +31,7 @@ void fill(Cluster& cluster, const ClassTable& classes, Rng& rng) {
             !assign_devices(cluster.node(node), c, catalog, LinkMatrix(), devices)) {
             continue;
         }
-        Placement placement;
-        placement.node = node;
-        placement.cpu = c.cpu;
-        placement.memory = c.memory;
-        placement.admin_access = c.admin_access;
-        std::size_t next = 0;
-        for (const GpuRequest& request : c.requests) {
-            for (int g = 0; g < request.gpus; ++g, ++next) {
-                const KindIndex kind = cluster.node(node).gpus[devices[next].slot()].kind;
-                placement.grants.push_back(
-                    {.request = {},
-                     .gpu = devices[next],
-                     .milli = request.milli,
-                     .memory = memory_held(request, cluster.kind(kind).memory)});
-            }
-        }
-        cluster.take(placement, start++);
+        cluster.take(testing_cluster::placement_of(node, c, cluster, devices), start++);
     }
 }
 

@@ -138,7 +138,22 @@ void Index::refresh_first(std::size_t nodes) {
 NodeIndex Index::best(std::size_t column) const {
     const std::size_t node = forest_->best(column);
     return node == forest_->nodes() ? NodeIndex::none()
-                                   : NodeIndex(static_cast<std::uint32_t>(node));
+                                    : NodeIndex(static_cast<std::uint32_t>(node));
+}
+
+// With the best one's key taken away for a moment: decisions of this kind are rare, and the trees
+// need no second maximum for them.
+NodeIndex Index::second_best(std::size_t column) {
+    const NodeIndex first = best(column);
+    if (counts_[column] < 2) {
+        return first;
+    }
+    const Key kept = key(column, first);
+    const Tie tie = forest_->tie(first.slot());
+    forest_->set(column, first.slot(), tie, 0);
+    const NodeIndex second = best(column);
+    forest_->set(column, first.slot(), tie, kept);
+    return second;
 }
 
 NodeIndex Index::any(std::size_t column, Rng& rng) const {

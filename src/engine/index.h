@@ -48,6 +48,8 @@ class Index final : public Census {
 
     // The node with the largest key; none when nothing fits.
     NodeIndex best(std::size_t column) const;
+    // The best of the others; the same node when there is no other.
+    NodeIndex second_best(std::size_t column);
     // One of the nodes on which the column fits, all equally likely; none when nothing fits.
     NodeIndex any(std::size_t column, Rng& rng) const;
     Key key(std::size_t column, NodeIndex node) const { return forest_->at(column, node.slot()); }

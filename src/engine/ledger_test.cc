@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/test_cluster.h"
+
 namespace tessera {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing_cluster::pod_on;
 using Outcome = Confirmation::Outcome;
 
 constexpr GpuIndex kGpu0{0};
@@ -18,30 +21,12 @@ constexpr OwnerId kPod = OwnerId::pod(7);
 constexpr OwnerId kClaim = OwnerId::claim(7);
 constexpr OwnerId kForeign = OwnerId::foreign(7);
 
-NodeSpec node_spec(const char* name, std::size_t gpus = 2) {
-    NodeSpec spec;
-    spec.name = name;
-    spec.cpu = MilliCpu(32'000);
-    spec.memory = MemoryMib(131'072);
-    spec.gpus.resize(gpus);
-    for (GpuSpec& gpu : spec.gpus) {
-        gpu.model = ModelIndex(0);
-        gpu.memory = MemoryMib(16'384);
-    }
-    return spec;
+NodeSpec node_spec(const char* name, int gpus = 2) {
+    return testing_cluster::make_node(name, {.gpus = gpus});
 }
 
 DeviceGrant part(GpuIndex gpu, int milli, std::int64_t mib = 0, RequestIndex request = kMain) {
     return {.request = request, .gpu = gpu, .milli = MilliGpu(milli), .memory = MemoryMib(mib)};
-}
-
-Placement pod_on(NodeIndex node, Grants grants) {
-    Placement placement;
-    placement.node = node;
-    placement.cpu = MilliCpu(1000);
-    placement.memory = MemoryMib(1024);
-    placement.grants = std::move(grants);
-    return placement;
 }
 
 Placement claim_on(NodeIndex node, Grants grants) {

@@ -15,12 +15,23 @@ constexpr std::size_t kMostColumns = 16'384;  // what the index counts in
 // A new policy is told of about so many arrivals: enough to know the mix, and no long wait.
 constexpr std::uint64_t kMostRetold = 6400;
 
-// Amounts in a driver's own units are no part of a node's packed state: such classes are rare, and
-// served by a scan that asks the cluster itself.
-bool wants_spare(const DemandClass& demand_class) {
-    return std::any_of(demand_class.requests.begin(), demand_class.requests.end(),
-                       [](const GpuRequest& request) { return request.spare != SpareAmounts{}; });
-}
+// The two best of the nodes offered in node order: of equal ones the first comes first.
+struct BestTwo {
+    struct Ranked {
+        NodeIndex node;
+        std::pair<Key, Tie> rank{};
+    };
+    Ranked first;
+    Ranked second;
+
+    void offer(NodeIndex node, std::pair<Key, Tie> rank) {
+        if (!first.node.valid() || rank > first.rank) {
+            second = std::exchange(first, {node, rank});
+        } else if (!second.node.valid() || rank > second.rank) {
+            second = {node, rank};
+        }
+    }
+};
 
 Placement placement_of(const Cluster& cluster, NodeIndex node, const DemandClass& wanted,
                        const DeviceList& devices) {
@@ -208,7 +219,7 @@ void Placer::node_changed(NodeIndex node) {
 
 int Placer::column_for(ClassIndex demand_class) {
     const int column = index_->column_of(demand_class);
-    if (column >= 0 || options_.full_scan || wants_spare(classes_[demand_class])) {
+    if (column >= 0 || options_.full_scan || classes_[demand_class].wants_spare()) {
         return column;
     }
     ClassIndex instead_of;  // none: a free column
@@ -286,8 +297,13 @@ NodeIndex Placer::pick(ClassIndex demand_class, int column, std::uint64_t draw) 
         return scan(demand_class, draw);
     }
     const auto at = static_cast<std::size_t>(column);
-    if (index_->scorer().selection() == Selection::best) {
-        return index_->best(at);
+    switch (index_->scorer().selection()) {
+        case Selection::best:
+            return index_->best(at);
+        case Selection::second_best:
+            return index_->second_best(at);
+        case Selection::uniform:
+            break;
     }
     return index_->any(at, rng_);
 }
@@ -296,33 +312,30 @@ NodeIndex Placer::pick(ClassIndex demand_class, int column, std::uint64_t draw) 
 NodeIndex Placer::scan(ClassIndex demand_class, std::uint64_t draw) {
     const DemandClass& wanted = classes_[demand_class];
     const Catalog known = catalog();
-    const bool spare = wants_spare(wanted);
+    const bool spare = wanted.wants_spare();
     const ClassIndex only[] = {demand_class};
+    const Selection selection = index_->scorer().selection();
     std::vector<NodeIndex> fitting;
-    NodeIndex best;
-    std::pair<Key, Tie> best_rank{};
+    BestTwo best;
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
         const NodeState& state = cluster_.node(NodeIndex(n));
         if (!admits_and_fits(cluster_, NodeIndex(n), wanted, known) ||
             (spare && !grantable(NodeIndex(n), demand_class, draw))) {
             continue;
         }
-        if (index_->scorer().selection() == Selection::uniform) {
+        if (selection == Selection::uniform) {
             fitting.push_back(NodeIndex(n));
             continue;
         }
         Key key = 0;
         index_->scorer().score(state, only, std::span(&key, 1));
-        const std::pair rank(key, index_->scorer().tie(state));
-        if (!best.valid() || rank > best_rank) {
-            best_rank = rank;
-            best = NodeIndex(n);
-        }
+        best.offer(NodeIndex(n), {key, index_->scorer().tie(state)});
     }
     if (!fitting.empty()) {
         return fitting[rng_.below(fitting.size())];
     }
-    return best;
+    const bool second = selection == Selection::second_best && best.second.node.valid();
+    return second ? best.second.node : best.first.node;
 }
 
 bool Placer::grantable(NodeIndex node, ClassIndex demand_class, std::uint64_t draw) {

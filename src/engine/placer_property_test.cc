@@ -31,6 +31,7 @@ struct Case {
     bool whole_nodes = false;  // nodes of eight devices, and pods for most or all of one
     bool policy_changes = false;
     bool constraints = false;  // labels, taints and filters; nodes change theirs
+    KetiPolicy keti = {};
 };
 
 class LockStep {
@@ -76,8 +77,9 @@ class LockStep {
 
   private:
     std::unique_ptr<Policy> policy(const std::vector<ClassCount>& mix) const {
-        auto made = make_policy(case_.policy,
-                                {.mix = case_.oracle ? std::span(mix) : std::span<ClassCount>()});
+        auto made = make_policy(
+            case_.policy,
+            {.mix = case_.oracle ? std::span(mix) : std::span<ClassCount>(), .keti = case_.keti});
         EXPECT_TRUE(made.has_value());
         return std::move(*made);
     }
@@ -183,7 +185,11 @@ class LockStep {
         const std::uint64_t lot = rng_.below(10);
         NodeSpec& spec = nodes_[node.slot()];
         if (lot == 0) {
-            const NodeSpec fresh = any_node();
+            NodeSpec fresh = any_node();
+            if (case_.constraints && one_in(rng_, 2)) {  // of a known shape: the index stays
+                fresh = spec;
+                fresh.traits = one_in(rng_, 2) ? NodeTraits() : testing::random_traits(rng_);
+            }
             ASSERT_TRUE(indexed_->add_node(fresh) && scanned_->add_node(fresh));
             nodes_.push_back(fresh);
         } else if (lot == 1) {
@@ -273,6 +279,15 @@ TEST(PlacerProperty, NodeConstraintsAreJudgedAsByTheScan) {
             tried.options.slice_nodes = 1;
             EXPECT_GT(run_clusters(tried, 4).kept_away, 100U) << name;
         }
+    }
+}
+
+TEST(PlacerProperty, TheSecondBestIsThatOfTheScan) {
+    for (const std::size_t columns : {0, 4, 64}) {
+        Case tried{.policy = "keti", .steps = 250, .constraints = columns == 64};
+        tried.keti.avoid_high_score = true;
+        tried.options.max_columns = columns;
+        EXPECT_GT(run_clusters(tried, 12).placed, 50U);
     }
 }
 

@@ -3,11 +3,16 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "engine/cluster.h"
 #include "model/demand.h"
 #include "model/demand_class.h"
 #include "model/node.h"
+#include "model/placement.h"
+#include "policy/assignment.h"
+#include "policy/scorer.h"
 
 namespace tessera::testing_cluster {
 
@@ -60,5 +65,36 @@ inline Demand make_demand(const Ask& ask) {
 }
 
 inline DemandClass make_class(const Ask& ask) { return demand_class(make_demand(ask)); }
+
+// A pod of a core and a GiB with these devices.
+inline Placement pod_on(NodeIndex node, Grants grants) {
+    Placement placement;
+    placement.node = node;
+    placement.cpu = MilliCpu(1000);
+    placement.memory = MemoryMib(1024);
+    placement.grants = std::move(grants);
+    return placement;
+}
+
+// What the class takes there with these devices, request by request.
+inline Placement placement_of(NodeIndex node, const DemandClass& c, const Cluster& cluster,
+                              const DeviceList& devices) {
+    Placement placement;
+    placement.node = node;
+    placement.cpu = c.cpu;
+    placement.memory = c.memory;
+    placement.admin_access = c.admin_access;
+    std::size_t next = 0;
+    for (const GpuRequest& request : c.requests) {
+        for (int i = 0; i < request.gpus; ++i, ++next) {
+            const KindIndex kind = cluster.node(node).gpus[devices[next].slot()].kind;
+            placement.grants.push_back({.request = {},
+                                        .gpu = devices[next],
+                                        .milli = request.milli,
+                                        .memory = memory_held(request, cluster.kind(kind).memory)});
+        }
+    }
+    return placement;
+}
 
 }  // namespace tessera::testing_cluster

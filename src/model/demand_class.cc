@@ -62,6 +62,11 @@ ClassBrief brief_of(const DemandClass& c, AskIndex ask) {
 
 }  // namespace
 
+bool DemandClass::wants_spare() const {
+    return std::any_of(requests.begin(), requests.end(),
+                       [](const GpuRequest& request) { return request.spare != SpareAmounts{}; });
+}
+
 DemandClass demand_class(const Demand& demand, std::size_t alternative) {
     DemandClass result;
     result.cpu = demand.cpu;

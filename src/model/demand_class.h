@@ -43,6 +43,9 @@ struct DemandClass {
     std::vector<GpuRequest> requests;  // as asked
 
     bool wants_gpu() const { return gpus > 0; }
+    // Amounts in a driver's own units are no part of a node's packed state: such classes are rare,
+    // and served by a scan that asks the cluster itself.
+    bool wants_spare() const;
     // Per-device memory on a device of this size, as GpuRequest::memory_on.
     MemoryMib memory_on(MemoryMib total) const {
         return std::max(gpu_memory, MemoryMib(total.value() * gpu_memory_ppm / kWholeMemoryPpm));

@@ -4,28 +4,24 @@
 // cannot hold a blank. Names are compared with dashes, wherever they come from.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+
+#include "base/error.h"
+#include "base/intern.h"
+#include "model/ids.h"
 
 namespace tessera {
 
 // Blanks around the name fall away, those inside become one dash each run.
-inline std::string canonical_model(std::string_view name) {
-    const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
-    std::string result;
-    bool gap = false;
-    for (const char c : name) {
-        if (blank(c)) {
-            gap = !result.empty();
-            continue;
-        }
-        if (gap) {
-            result.push_back('-');
-            gap = false;
-        }
-        result.push_back(c);
-    }
-    return result;
-}
+std::string canonical_model(std::string_view name);
+
+// An index counts 2^16 models; what others write must not use them up.
+inline constexpr std::size_t kModelsMax = 60'000;
+
+// The name's index, in its one spelling; none for an empty name.
+Expected<ModelIndex> intern_model(std::string_view written, Interner<ModelIndex>& models,
+                                  std::size_t most = kModelsMax);
 
 }  // namespace tessera

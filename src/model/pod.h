@@ -151,6 +151,7 @@ struct KubeObjects {
     std::vector<Node> nodes;
     std::vector<ConfigMap> config_maps;
     std::vector<std::string> skipped;  // kinds that hold no pods and no nodes, each once
+    std::vector<std::string> notes{};  // what was read in another way than others read it
 };
 
 }  // namespace tessera

@@ -33,17 +33,6 @@ std::vector<ClassIndex> families(Rng& rng, TestWorld& world) {
     return classes;
 }
 
-void occupy(Rng& rng, TestWorld& world, NodeState& node) {
-    for (std::uint64_t pods = rng.below(12); pods > 0 && node.gpu_count > 0; --pods) {
-        const auto gpu = static_cast<int>(rng.below(node.gpu_count));
-        const GpuState& device = node.gpus[static_cast<std::size_t>(gpu)];
-        const int milli = testing::any_of(rng, {100, 300, 500});
-        if (device.free_slots > 0 && device.idle_milli >= milli) {
-            world.take(node, gpu, milli, static_cast<std::int64_t>(rng.below(3'000)));
-        }
-    }
-}
-
 // In the index's order, and in any order.
 std::size_t check(const Scorer& scorer, const TestWorld& world, const NodeState& node,
                   std::vector<ClassIndex> classes) {
@@ -71,7 +60,7 @@ TEST(BatchScoring, EqualsEachClassAlone) {
                 NodeSpec spec = testing::random_node(rng);
                 spec.cpu = MilliCpu(spec.cpu.value() + 8'000);
                 nodes.push_back(&world.add(spec));
-                occupy(rng, world, *nodes.back());
+                testing::occupy(rng, world, *nodes.back());
             }
             std::vector<ClassIndex> classes = families(rng, world);
             std::vector<ClassCount> mix;

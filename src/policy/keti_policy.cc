@@ -22,6 +22,12 @@ class KetiScorer final : public Scorer {
         }
     }
 
+    Selection selection() const override {
+        // The lowest total is no high score.
+        const bool avoid = settings_.avoid_high_score && !settings_.prefer_least_score;
+        return avoid ? Selection::second_best : Selection::best;
+    }
+
     void score(const NodeState& node, std::span<const ClassIndex> classes,
                std::span<Key> keys) const override {
         for (std::size_t i = 0; i < classes.size(); ++i) {
@@ -55,18 +61,21 @@ class KetiScorer final : public Scorer {
             keti_node_score_milli({.cpu = {node.free_cpu_milli, shape.cpu.value()},
                                    .memory = {node.free_memory_mib, shape.memory.value()},
                                    .storage = {}});
-        std::int64_t total = 0;
-        bool preferred = false;
         if (!wanted.wants_gpu()) {
-            total = keti_total_without_gpu(node_score, settings_);
-            preferred = settings_.prefer_non_gpu_node && node.gpu_count == 0;
-        } else {
-            // Links are not part of a node's state; the choice of devices sees them.
-            const auto choice = choice_on(node, wanted, LinkMatrix());
-            total = keti_total(node_score, choice ? choice->score_milli : 0, settings_);
-            preferred = settings_.prefer_multi_gpu_node && wanted.gpus > 1 && node.gpu_count > 1;
+            const bool preferred = settings_.prefer_non_gpu_node && node.gpu_count == 0;
+            return in_order(keti_total_without_gpu(node_score, settings_)) +
+                   (preferred ? kPreferred : 0);
         }
-        return (settings_.prefer_least_score ? -total : total) + (preferred ? kPreferred : 0);
+        // Links are not part of a node's state; the choice of devices sees them.
+        const auto choice = choice_on(node, wanted, LinkMatrix());
+        const int usable = choice ? std::popcount(fitting_devices(node, wanted, catalog_))
+                                  : static_cast<int>(node.gpu_count);
+        return in_order(keti_total(keti_with_gpus_milli(node_score, usable, settings_),
+                                   choice ? choice->score_milli : 0, settings_));
+    }
+
+    std::int64_t in_order(std::int64_t total) const {
+        return settings_.prefer_least_score ? -total : total;
     }
 
     std::optional<KetiChoice> choice_on(const NodeState& node, const DemandClass& wanted,
@@ -106,10 +115,7 @@ Expected<void> check_keti(const KetiPolicy& settings) {
         bool KetiPolicy::* flag;
         std::string_view why;
     };
-    static constexpr std::array<Unserved, 3> kUnserved{{
-        {"avoid-high-score-node", &KetiPolicy::avoid_high_score,
-         "the node with the best total is taken; gpu-allocate-prefer: spread or "
-         "least-score-node-prefer: true keep it from filling first"},
+    static constexpr std::array<Unserved, 2> kUnserved{{
         {"node-reservation-permit", &KetiPolicy::node_reservation,
          "a pod that fits nowhere holds no node; its priority decides when it is next"},
         {"multi-node-allocation-permit", &KetiPolicy::multi_node_allocation,
@@ -121,6 +127,16 @@ Expected<void> check_keti(const KetiPolicy& settings) {
         }
     }
     return {};
+}
+
+std::vector<std::string> keti_notes(const KetiPolicy& settings) {
+    std::vector<std::string> notes;
+    if (!settings.reschedule) {
+        notes.emplace_back(
+            "pod-re-schedule-permit: false is about pods that were placed and did not start; it "
+            "changes no choice of a node");
+    }
+    return notes;
 }
 
 std::shared_ptr<const Scorer> KetiStaticPolicy::scorer(const Catalog& catalog) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "policy/formulas/keti.h"
@@ -13,6 +15,9 @@ namespace tessera {
 // Whether the policy does all that the settings ask for; the error names the key that it does not
 // serve. docs/policies.md says what each key does.
 Expected<void> check_keti(const KetiPolicy& settings);
+
+// What is accepted and has no effect on the choice of a node, in a sentence each.
+std::vector<std::string> keti_notes(const KetiPolicy& settings);
 
 class KetiStaticPolicy final : public Policy {
   public:

@@ -13,6 +13,7 @@ using testing::demand_of;
 using ::testing::ElementsAre;
 using testing::gpu_request;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::node_spec;
 using testing::TestWorld;
 
@@ -56,6 +57,15 @@ TEST_F(KetiPolicyTest, AllocatePreferSpreadsOrPacksGpus) {
     EXPECT_THAT(TestWorld::chosen(*scorer(), node, wanted), ElementsAre(GpuIndex(0)));
 }
 
+// The original counts a node's GPUs and leaves their memory unchecked.
+TEST_F(KetiPolicyTest, AGpuWithoutTheMemoryIsNotTaken) {
+    NodeState& node = world.add(node_spec(2, 10'000));
+    world.take(node, 0, 100, 10'000);
+    policy.allocate = KetiAllocate::binpack;
+    const ClassIndex wanted = world.intern(demand_of(1'000, {gpu_request(1, 100, 8'000)}));
+    EXPECT_THAT(TestWorld::chosen(*scorer(), node, wanted), ElementsAre(GpuIndex(1)));
+}
+
 TEST_F(KetiPolicyTest, LinksArePreferredBySeveralAndLeftAloneByOne) {
     NodeState& node = world.add(node_spec(3, 10'000));
     world.take(node, 1, 100, 2'000);
@@ -87,7 +97,10 @@ TEST_F(KetiPolicyTest, PreferencesForKindsOfNodes) {
     EXPECT_TRUE(first_wins(plain, single, no_gpu)) << "fuller, but no GPU stands idle behind it";
     policy.prefer_non_gpu_node = false;
     EXPECT_TRUE(first_wins(single, plain, no_gpu));
-    // A pod of one GPU has no such preference.
+    EXPECT_TRUE(first_wins(single, several, one_gpu));
+    several.free_cpu_milli = 9'000;
+    EXPECT_TRUE(first_wins(several, single, one_gpu)) << "fuller, but with more GPUs";
+    policy.prefer_multi_gpu_node = false;
     EXPECT_TRUE(first_wins(single, several, one_gpu));
 }
 
@@ -100,6 +113,14 @@ TEST_F(KetiPolicyTest, LeastScoreTurnsTheOrderRound) {
     EXPECT_TRUE(first_wins(busy, idle, one_gpu));
 }
 
+TEST_F(KetiPolicyTest, AvoidHighScoreTakesTheSecondBest) {
+    EXPECT_EQ(scorer()->selection(), Selection::best);
+    policy.avoid_high_score = true;
+    EXPECT_EQ(scorer()->selection(), Selection::second_best);
+    policy.prefer_least_score = true;
+    EXPECT_EQ(scorer()->selection(), Selection::best) << "the lowest total is no high score";
+}
+
 TEST_F(KetiPolicyTest, KeysThatAreNotServedAreRefusedNotIgnored) {
     const auto refusal = [](const KetiPolicy& settings) {
         const auto made = make_policy("keti", {.keti = settings});
@@ -107,8 +128,10 @@ TEST_F(KetiPolicyTest, KeysThatAreNotServedAreRefusedNotIgnored) {
     };
     EXPECT_EQ(refusal({}), "accepted");
     EXPECT_EQ(refusal({.reschedule = false}), "accepted") << "trying again is the queue's matter";
-    EXPECT_THAT(refusal({.avoid_high_score = true}),
-                HasSubstr("avoid-high-score-node: true is not accepted: "));
+    EXPECT_THAT(keti_notes({}), IsEmpty());
+    EXPECT_THAT(keti_notes({.reschedule = false}),
+                ElementsAre(HasSubstr("changes no choice of a node")));
+    EXPECT_EQ(refusal({.avoid_high_score = true}), "accepted");
     EXPECT_THAT(refusal({.node_reservation = true}),
                 HasSubstr("node-reservation-permit: true is not accepted: "));
     EXPECT_THAT(refusal({.multi_node_allocation = true}),

@@ -35,8 +35,9 @@ using DeviceList = std::vector<GpuIndex>;
 
 // How the engine picks among the nodes that fit.
 enum class Selection : std::uint8_t {
-    best,     // largest key, first node on ties
-    uniform,  // any, by the engine's seeded draw
+    best,         // largest key, first node on ties
+    second_best,  // the one behind it; the best where it is the only one
+    uniform,      // any, by the engine's seeded draw
 };
 
 class Scorer {

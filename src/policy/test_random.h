@@ -24,8 +24,9 @@ T any_of(Rng& rng, std::initializer_list<T> values) {
 inline bool one_in(Rng& rng, std::uint64_t n) { return rng.below(n) == 0; }
 
 inline GpuSpec random_gpu(Rng& rng) {
-    GpuSpec gpu = gpu_spec(ModelIndex(static_cast<std::uint16_t>(rng.below(3))),
-                           any_of<std::int64_t>(rng, {0, 8'000, 16'384, 40'960, 81'920}));
+    // One draw a line: compilers differ in the order of arguments.
+    const ModelIndex model(static_cast<std::uint16_t>(rng.below(3)));
+    GpuSpec gpu = gpu_spec(model, any_of<std::int64_t>(rng, {0, 8'000, 16'384, 40'960, 81'920}));
     gpu.slots = any_of<std::uint16_t>(rng, {0, 0, 0, 1, 2, 5});
     gpu.health = any_of(rng, {Health::ok, Health::ok, Health::ok, Health::ok, Health::ok,
                               Health::ok, Health::no_new, Health::evict});
@@ -206,6 +207,17 @@ inline NodeFilter random_filter(Rng& rng) {
         filter.tolerations.push_back(one);
     }
     return filter;
+}
+
+inline void occupy(Rng& rng, TestWorld& world, NodeState& node) {
+    for (std::uint64_t pods = rng.below(12); pods > 0 && node.gpu_count > 0; --pods) {
+        const auto gpu = static_cast<int>(rng.below(node.gpu_count));
+        const GpuState& device = node.gpus[static_cast<std::size_t>(gpu)];
+        const int milli = any_of(rng, {100, 300, 500});
+        if (device.free_slots > 0 && device.idle_milli >= milli) {
+            world.take(node, gpu, milli, static_cast<std::int64_t>(rng.below(3'000)));
+        }
+    }
 }
 
 }  // namespace tessera::testing

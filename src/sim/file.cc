@@ -14,6 +14,9 @@ namespace tessera {
 
 namespace {
 
+// Some files never end.
+constexpr std::size_t kFileLimitBytes = kGunzipLimitBytes;
+
 struct Closer {
     void operator()(std::FILE* file) const { std::fclose(file); }
 };
@@ -30,6 +33,11 @@ bool file_exists(const std::string& path) {
     return std::filesystem::is_regular_file(path, error);
 }
 
+bool path_exists(const std::string& path) {
+    std::error_code error;
+    return std::filesystem::exists(path, error);
+}
+
 Expected<std::string> read_file(const std::string& path) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) {
@@ -43,6 +51,10 @@ Expected<std::string> read_file(const std::string& path) {
     std::string block(1 << 16, '\0');
     while (const std::size_t got = std::fread(block.data(), 1, block.size(), file.get())) {
         bytes.append(block, 0, got);
+        if (bytes.size() > kFileLimitBytes) {
+            return fail(ErrorKind::invalid, "{}: has more than {} bytes, which are accepted", path,
+                        kFileLimitBytes);
+        }
     }
     if (std::ferror(file.get()) != 0) {
         return fail(ErrorKind::environment, "{}: cannot be read: {}", path, std::strerror(errno));

@@ -17,5 +17,7 @@ Expected<void> write_file(const std::string& path, std::string_view text);
 // Whether write_file() can be expected to succeed; nothing is touched.
 Expected<void> check_writable(const std::string& path);
 bool file_exists(const std::string& path);
+// Whatever it is: a directory, a pipe.
+bool path_exists(const std::string& path);
 
 }  // namespace tessera

@@ -94,6 +94,19 @@ Inputs read_inputs(std::string_view name) {
 using Case = std::tuple<std::string_view, PublishedPolicy>;
 class Published : public testing::TestWithParam<Case> {};
 
+// In the order that the published run drew.
+Expected<InflateRun> run_as_published(const Inputs& inputs, const Case& tried, int seed,
+                                      const InflateOptions& options) {
+    const auto& [name, policy] = tried;
+    const auto number = static_cast<std::uint64_t>(seed);
+    TESSERA_TRY(const RunOrder order,
+                read_run_order({openb_directory() + "/orders", std::string(name), number},
+                               inputs.workload, inputs.nodes.size()));
+    TESSERA_TRY(auto made, make_policy(policy.ours, {inputs.workload.mix}));
+    return run_inflate({&inputs.workload, &inputs.nodes, number, nullptr}, order, std::move(made),
+                       options);
+}
+
 void expect_equal(const InflateRun& run, const Cells& expected) {
     const auto number = [&](const char* column) { return std::stoll(expected.at(column)); };
     EXPECT_EQ(run.at_capacity.gpu_milli, number("gpu_milli_at_100"));
@@ -116,17 +129,10 @@ TEST_P(Published, EndStatesAreEqual) {
     const auto states = read_end_states();
     for (int seed = kFirstSeed; seed < kFirstSeed + kSeeds; ++seed) {
         SCOPED_TRACE(fmt::format("{} {} seed {}", name, policy.ours, seed));
-        const auto number = static_cast<std::uint64_t>(seed);
-        const auto order =
-            read_run_order({openb_directory() + "/orders", std::string(name), number},
-                           inputs.workload, inputs.nodes.size());
-        ASSERT_TRUE(order.has_value()) << order.error().message;
-        auto made = make_policy(policy.ours, {inputs.workload.mix});
-        ASSERT_TRUE(made.has_value()) << made.error().message;
-        const InflateRun run = run_inflate({&inputs.workload, &inputs.nodes, number, nullptr},
-                                           *order, std::move(*made), {});
+        const auto run = run_as_published(inputs, GetParam(), seed, {});
+        ASSERT_TRUE(run.has_value()) << run.error().message;
         expect_equal(
-            run, states.at({std::string(name), std::string(policy.theirs), std::to_string(seed)}));
+            *run, states.at({std::string(name), std::string(policy.theirs), std::to_string(seed)}));
     }
 }
 
@@ -178,14 +184,8 @@ TEST_P(PublishedOrders, AreDrawn) {
 TEST_P(Published, CurvesAreEqual) {
     const auto& [name, policy] = GetParam();
     const Inputs inputs = read_inputs(name);
-    const auto order =
-        read_run_order({openb_directory() + "/orders", std::string(name), kFirstSeed},
-                       inputs.workload, inputs.nodes.size());
-    ASSERT_TRUE(order.has_value()) << order.error().message;
-    auto made = make_policy(policy.ours, {inputs.workload.mix});
-    ASSERT_TRUE(made.has_value()) << made.error().message;
-    const InflateRun run = run_inflate({&inputs.workload, &inputs.nodes, kFirstSeed, nullptr},
-                                       *order, std::move(*made), {.fragmentation = true});
+    const auto run = run_as_published(inputs, GetParam(), kFirstSeed, {.fragmentation = true});
+    ASSERT_TRUE(run.has_value()) << run.error().message;
     const auto allocated =
         published_curve("analysis_allo_discrete.csv", name, policy.theirs, kFirstSeed);
     const auto fragmented =
@@ -194,8 +194,8 @@ TEST_P(Published, CurvesAreEqual) {
     ASSERT_EQ(fragmented.size(), 131U);
     for (int percent = 0; percent <= 130; ++percent) {
         const auto at = static_cast<std::size_t>(percent);
-        EXPECT_DOUBLE_EQ(run.allocated.at(percent), allocated[at]) << percent;
-        EXPECT_DOUBLE_EQ(run.fragmented.at(percent), fragmented[at]) << percent;
+        EXPECT_DOUBLE_EQ(run->allocated.at(percent), allocated[at]) << percent;
+        EXPECT_DOUBLE_EQ(run->fragmented.at(percent), fragmented[at]) << percent;
     }
 }
 

@@ -83,17 +83,6 @@ Pair best_pair(std::span<const KetiCandidate> left, const LinkMatrix& links,
     return best;
 }
 
-// Larger is better for this policy.
-std::int64_t preference(const KetiNodeTotal& node, int gpus_asked, const KetiPolicy& policy) {
-    if (gpus_asked == 0 && policy.prefer_non_gpu_node) {
-        return node.gpus == 0 ? 1 : 0;
-    }
-    if (gpus_asked > 1 && policy.prefer_multi_gpu_node) {
-        return node.gpus > 1 ? 1 : 0;
-    }
-    return 0;
-}
-
 }  // namespace
 
 std::int64_t keti_node_score_milli(const KetiNode& node) {
@@ -175,6 +164,10 @@ std::optional<KetiChoice> keti_choose(std::span<const KetiCandidate> candidates,
     return choice;
 }
 
+std::int64_t keti_with_gpus_milli(std::int64_t node_milli, int usable, const KetiPolicy& policy) {
+    return policy.prefer_multi_gpu_node ? node_milli * (10 + usable) / 10 : node_milli;
+}
+
 std::int64_t keti_total(std::int64_t node_milli, std::int64_t gpu_milli, const KetiPolicy& policy) {
     const std::int64_t micro =
         node_milli * policy.node_weight_milli + gpu_milli * policy.gpu_weight_milli;
@@ -184,27 +177,6 @@ std::int64_t keti_total(std::int64_t node_milli, std::int64_t gpu_milli, const K
 
 std::int64_t keti_total_without_gpu(std::int64_t node_milli, const KetiPolicy& policy) {
     return node_milli * policy.node_weight_milli / (kPoint * 1000);
-}
-
-int keti_pick_node(std::span<const KetiNodeTotal> nodes, int gpus_asked, const KetiPolicy& policy) {
-    std::vector<int> order(nodes.size());
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        order[i] = static_cast<int>(i);
-    }
-    std::ranges::stable_sort(order, [&](int a, int b) {
-        const KetiNodeTotal& left = nodes[static_cast<std::size_t>(a)];
-        const KetiNodeTotal& right = nodes[static_cast<std::size_t>(b)];
-        const auto wish_left = preference(left, gpus_asked, policy);
-        const auto wish_right = preference(right, gpus_asked, policy);
-        if (wish_left != wish_right) {
-            return wish_left > wish_right;
-        }
-        return policy.prefer_least_score ? left.total < right.total : left.total > right.total;
-    });
-    if (order.empty()) {
-        return -1;
-    }
-    return policy.avoid_high_score && order.size() > 1 ? order[1] : order[0];
 }
 
 }  // namespace tessera

@@ -33,7 +33,7 @@ struct KetiPolicy {
     bool avoid_nvlink_one_gpu = false;   // one GPU: not out of an NVLink pair
     bool multi_node_allocation = false;  // a pod's GPUs may be on several nodes
     bool prefer_non_gpu_node = true;     // for pods without GPU
-    bool prefer_multi_gpu_node = true;   // for pods with several
+    bool prefer_multi_gpu_node = true;   // nodes with more GPUs score higher, for pods with a GPU
     bool prefer_least_score = false;     // the lowest total wins
     bool avoid_high_score = false;       // the second best wins
 
@@ -95,18 +95,12 @@ std::optional<KetiChoice> keti_choose(std::span<const KetiCandidate> candidates,
 std::int64_t keti_adjusted_milli(const KetiCandidate& candidate, const LinkMatrix& links, int count,
                                  const KetiPolicy& policy);
 
+// The node's score where nodes with several GPUs are preferred: a tenth more for each of the GPUs
+// that the pod could use. (The original computes this and then throws it away.)
+std::int64_t keti_with_gpus_milli(std::int64_t node_milli, int usable, const KetiPolicy& policy);
+
 // In whole points.
 std::int64_t keti_total(std::int64_t node_milli, std::int64_t gpu_milli, const KetiPolicy& policy);
 std::int64_t keti_total_without_gpu(std::int64_t node_milli, const KetiPolicy& policy);
-
-// A node that fits.
-struct KetiNodeTotal {
-    std::int64_t total = 0;
-    int gpus = 0;
-};
-
-// Position of the node to take, -1 for none: the highest total (or lowest, or second best, as the
-// policy says), after the preferences for nodes without GPUs and with several. Ties: the first.
-int keti_pick_node(std::span<const KetiNodeTotal> nodes, int gpus_asked, const KetiPolicy& policy);
 
 }  // namespace tessera

@@ -112,23 +112,11 @@ TEST(KetiFormulas, NodeScores) {
     EXPECT_EQ(keti_gpu_score_2021_milli(gpu, 80'000), (25'000 + 50'000 + 80'000) / 3);
 }
 
-TEST(KetiFormulas, PickingANode) {
+TEST(KetiFormulas, NodesWithSeveralGpusScoreHigher) {
     KetiPolicy policy;
-    const std::vector<KetiNodeTotal> nodes = {{100, 1}, {150, 4}, {120, 0}, {150, 8}};
-    EXPECT_EQ(keti_pick_node(nodes, 1, policy), 1);
-    EXPECT_EQ(keti_pick_node(nodes, 0, policy), 2) << "pods without GPU leave GPU nodes alone";
-    policy.prefer_non_gpu_node = false;
-    EXPECT_EQ(keti_pick_node(nodes, 0, policy), 1);
-    policy.prefer_least_score = true;
-    EXPECT_EQ(keti_pick_node(nodes, 1, policy), 0);
-    EXPECT_EQ(keti_pick_node(nodes, 2, policy), 1) << "several GPUs on a node with several";
+    EXPECT_EQ(keti_with_gpus_milli(210'000, 4, policy), 294'000);
     policy.prefer_multi_gpu_node = false;
-    EXPECT_EQ(keti_pick_node(nodes, 2, policy), 0);
-    policy = {};
-    policy.avoid_high_score = true;
-    EXPECT_EQ(keti_pick_node(nodes, 1, policy), 3);
-    EXPECT_EQ(keti_pick_node(std::span(nodes).first(1), 1, policy), 0) << "the only one";
-    EXPECT_EQ(keti_pick_node({}, 1, policy), -1);
+    EXPECT_EQ(keti_with_gpus_milli(210'000, 4, policy), 210'000);
 }
 
 }  // namespace

@@ -9,31 +9,15 @@
 #include "role/cli/demo_view.h"
 #include "role/cli/inputs.h"
 #include "role/cli/progress.h"
+#include "role/cli/test_command.h"
 #include "sim/file.h"
 
 namespace tessera::cli {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
-
-// Runs a command line with its output caught.
-struct Outcome {
-    int code = 0;
-    std::string out;
-    std::string err;
-};
-
-Outcome tessera(std::vector<const char*> arguments) {
-    arguments.insert(arguments.begin(), "tessera");
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Outcome outcome;
-    outcome.code = run_command_line(static_cast<int>(arguments.size()), arguments.data());
-    std::fflush(stdout);
-    outcome.out = testing::internal::GetCapturedStdout();
-    outcome.err = testing::internal::GetCapturedStderr();
-    return outcome;
-}
+using testing::Not;
 
 TEST(Seeds, ListsAndRanges) {
     EXPECT_EQ(*parse_seeds("42"), (std::vector<std::uint64_t>{42}));
@@ -77,9 +61,35 @@ TEST(CommandLine, WrongUseOfSimSaysWhy) {
     EXPECT_EQ(tessera({"sim", "--nodes", "3x8g"}).code, kExitUse);
 }
 
+// A file that lives as long as the test.
+class TempFile {
+  public:
+    TempFile(const char* name, const std::string& text) : path_(testing::TempDir() + name) {
+        EXPECT_TRUE(write_file(path_, text));
+    }
+    ~TempFile() { std::remove(path_.c_str()); }
+    const char* path() const { return path_.c_str(); }
+
+  private:
+    std::string path_;
+};
+
+TEST(CommandLine, FilesThatAreThereAreNotTakenForNames) {
+    const TempFile cut("tessera_cut.csv.gz", "\x1f\x8b\x08 cut");
+    const Outcome damaged = tessera({"sim", "--pods", cut.path()});
+    EXPECT_EQ(damaged.code, kExitUse);
+    EXPECT_THAT(damaged.err, AllOf(HasSubstr("gzip: damaged"), Not(HasSubstr("generated"))));
+    const Outcome folder = tessera({"sim", "--nodes", "/tmp"});
+    EXPECT_EQ(folder.code, kExitEnvironment);
+    EXPECT_THAT(folder.err, AllOf(HasSubstr("is a directory"), Not(HasSubstr("64x8g"))));
+    const Outcome endless = tessera({"trace", "show", "/dev/zero"});
+    EXPECT_EQ(endless.code, kExitUse);
+    EXPECT_THAT(endless.err, HasSubstr("/dev/zero: has more than 268435456 bytes"));
+}
+
 TEST(CommandLine, NumbersAreTakenAtTheirWord) {
-    const auto refused = [](std::vector<const char*> arguments) {
-        const Outcome outcome = tessera(std::move(arguments));
+    const auto refused = [](const std::vector<std::string>& arguments) {
+        const Outcome outcome = tessera(arguments);
         EXPECT_EQ(outcome.code, kExitUse);
         return outcome.err;
     };
@@ -143,19 +153,6 @@ TEST(CommandLine, SimPrintsTablesAndJson) {
     EXPECT_THAT(json.out, HasSubstr("\"wait_mean\""));
 }
 
-// A file that lives as long as the test.
-class TempFile {
-  public:
-    TempFile(const char* name, const std::string& text) : path_(testing::TempDir() + name) {
-        EXPECT_TRUE(write_file(path_, text));
-    }
-    ~TempFile() { std::remove(path_.c_str()); }
-    const char* path() const { return path_.c_str(); }
-
-  private:
-    std::string path_;
-};
-
 TEST(CommandLine, SimTakesKubesharesTopology) {
     const std::string text =
         "cellTypes:\n  N:\n    childCellType: V100\n    childCellNumber: 4\n"
@@ -192,6 +189,11 @@ TEST(CommandLine, SimTakesKetisConfigMap) {
                         "50", "--policy", policy, "--keti-policy", file.path()});
     };
     EXPECT_EQ(run("node-gpu-score-weight: '0.5:0.5'", "keti").code, kExitFine);
+    const Outcome second = run("avoid-high-score-node: 'true'", "keti");
+    EXPECT_EQ(second.code, kExitFine) << second.err;
+    EXPECT_EQ(second.err, "");
+    EXPECT_THAT(run("pod-re-schedule-permit: 'false'", "keti").err,
+                HasSubstr("pod-re-schedule-permit: false is about pods that were placed"));
     const Outcome refused = run("node-reservation-permit: 'true'", "keti");
     EXPECT_EQ(refused.code, kExitUse);
     EXPECT_THAT(refused.err, HasSubstr("node-reservation-permit: true is not accepted"));

@@ -11,9 +11,11 @@
 #include "codec/kube_yaml.h"
 #include "codec/state_json.h"
 #include "dialect/dialect.h"
+#include "dialect/gpushare.h"
 #include "engine/diagnosis.h"
 #include "engine/explain.h"
 #include "engine/state.h"
+#include "model/model_name.h"
 #include "role/cli/arguments.h"
 #include "role/cli/command.h"
 #include "role/cli/explain_text.h"
@@ -81,7 +83,8 @@ Expected<Demand> demand_of_flags(const Flags& flags, Vocabulary& names) {
     if (!flags.models.empty()) {
         TESSERA_TRY(const auto models, parse_list("--model", flags.models));
         for (const std::string& model : models) {
-            demand.models.push_back(names.models.intern(model));
+            TESSERA_TRY(const ModelIndex index, intern_model(model, names.models));
+            demand.models.push_back(index);
         }
     }
     if (flags.gpus == 0) {
@@ -107,23 +110,35 @@ Expected<std::vector<Question>> questions_of_manifest(const Flags& flags, Opened
     DialectContext context{opened.names, *opened.state.filters, {}};
     std::vector<Question> questions;
     for (const PodSet& set : objects->pods) {
+        context.options.gpushare_unit = gpushare_unit(set.pod, opened.state.nodes);
         auto asked = pod_demand(set.pod, context);
         if (!asked) {
-            return tl::unexpected<Error>(
-                std::move(asked.error())
-                    .within(fmt::format("{}: pod {}", flags.manifest, in_quotes(set.pod.name))));
+            return tl::unexpected<Error>(std::move(asked.error()).within(flags.manifest));
         }
         Question question;
         question.name = set.pod.space + '/' + set.pod.name;
         question.members = set.count;
-        if (asked->demand.gang) {
-            question.members = std::max<std::int64_t>(question.members, asked->demand.gang->size);
+        question.notes = objects->notes;
+        if (context.options.gpushare_unit == MemoryUnit::mib) {
+            question.notes.emplace_back(
+                "its aliyun.com/gpu-mem is taken in MiB: no GPU here has so many GiB");
+        }
+        if (const auto& gang = asked->demand.gang) {
+            // So many must start together; the others may follow.
+            question.members = gang->minimum;
+            if (gang->minimum < gang->size) {
+                question.notes.push_back(fmt::format(
+                    "{} of its group's {} members must start together", gang->minimum, gang->size));
+            }
         }
         question.demand = std::move(asked->demand);
         questions.push_back(std::move(question));
     }
     if (questions.empty()) {
-        return fail(ErrorKind::invalid, "{}: there is no pod in it", flags.manifest);
+        return fail(ErrorKind::invalid, "{}: there is no pod in it{}", flags.manifest,
+                    objects->skipped.empty()
+                        ? ""
+                        : fmt::format("; it has {}", in_quotes(objects->skipped.front())));
     }
     return questions;
 }

@@ -163,10 +163,13 @@ std::string placed_text(const Decision& decision, const DecisionNames& names,
     out += '\n';
     out += devices_text(decision.devices);
     std::vector<CandidateRow> rows;
+    const Candidate& chosen = decision.candidates.front();
+    const bool by_lot = chosen.terms.empty();
     for (const Candidate& candidate : decision.candidates) {
-        rows.push_back({candidate, rows.empty() ? "chosen" : ""});
+        // A policy may take the second best.
+        const bool passed_over = !by_lot && candidate.key > chosen.key;
+        rows.push_back({candidate, rows.empty() ? "chosen" : passed_over ? "passed over" : ""});
     }
-    const bool by_lot = decision.candidates.front().terms.empty();
     out +=
         fmt::format("\n{} (policy {}{})\n", painted("why this node", kBold, style), decision.policy,
                     by_lot ? ", any node that fits, by a seeded draw" : ", larger is better");

@@ -12,6 +12,7 @@
 
 #include "codec/state_json.h"
 #include "role/cli/command.h"
+#include "role/cli/test_command.h"
 #include "sim/file.h"
 
 namespace tessera::cli {
@@ -20,27 +21,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-struct Outcome {
-    int code = 0;
-    std::string out;
-    std::string err;
-};
-
-Outcome tessera(std::vector<std::string> arguments) {
-    std::vector<const char*> argv{"tessera"};
-    for (const std::string& argument : arguments) {
-        argv.push_back(argument.c_str());
-    }
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Outcome outcome;
-    outcome.code = run_command_line(static_cast<int>(argv.size()), argv.data());
-    std::fflush(stdout);
-    outcome.out = testing::internal::GetCapturedStdout();
-    outcome.err = testing::internal::GetCapturedStderr();
-    return outcome;
-}
 
 // Files of this test, gone when it ends.
 class Files : public testing::Test {
@@ -184,6 +164,34 @@ TEST_F(ExplainCommand, NodeConstraintsOfAManifestAreJudged) {
     EXPECT_THAT(wrong.err, HasSubstr("operator: \"Is\" is not accepted: In, NotIn, Exists,"));
 }
 
+TEST_F(ExplainCommand, NotesOfManifests) {
+    const std::string state = write("s.json", kState);
+    const auto explain = [&](const std::string& metadata, const std::string& limits) {
+        const std::string manifest = write(
+            "pod.yaml", fmt::format("kind: Pod\nmetadata: {{name: p{}}}\nspec:\n  containers:\n"
+                                    "  - name: main\n    resources:\n      limits:\n        {}\n",
+                                    metadata, limits));
+        return tessera({"explain", "--state", state, "--pod", manifest});
+    };
+    const Outcome mib = explain("", "aliyun.com/gpu-mem: 300");
+    EXPECT_EQ(mib.code, kExitFine) << mib.err;
+    EXPECT_THAT(mib.out, HasSubstr("note: its aliyun.com/gpu-mem is taken in MiB"));
+    EXPECT_THAT(explain("", "aliyun.com/gpu-mem: 30").out, Not(HasSubstr("note:")));
+    const Outcome slashes = explain("", "elasticgpu.io/gpu-core: \"200\" // 2 GPU cards");
+    EXPECT_EQ(slashes.code, kExitFine) << slashes.err;
+    EXPECT_THAT(slashes.out, HasSubstr("note: line 8: // is taken for a comment"));
+    const std::string group =
+        R"(, labels: {sharedgpu/gpu_request: "1.0", sharedgpu/gpu_limit: "1.0",
+      sharedgpu/group_name: g, sharedgpu/group_headcount: "50", sharedgpu/group_threshold: "0.1"})";
+    const Outcome few = explain(group, "cpu: 100m");
+    EXPECT_EQ(few.code, kExitFine) << few.out << few.err;
+    EXPECT_THAT(few.out, HasSubstr("all 5 members fit together"));
+    EXPECT_THAT(few.out, HasSubstr("note: 5 of its group's 50 members must start together"));
+    const Outcome refused = explain("", "nvidia.com/gpu: -1");
+    EXPECT_EQ(refused.code, kExitUse);
+    EXPECT_THAT(refused.err, HasSubstr("pod.yaml: pod default/p: container main: "));
+}
+
 TEST_F(ExplainCommand, GroupsAndPolicies) {
     const std::string state = write("s.json", kState);
     EXPECT_EQ(tessera({"explain", "--state", state, "--members", "5"}).code, kExitFine);
@@ -213,6 +221,12 @@ TEST_F(ExplainCommand, WrongUseAndWrongFiles) {
     const Outcome bad = tessera({"explain", "--state", broken});
     EXPECT_EQ(bad.code, kExitUse);
     EXPECT_THAT(bad.err, HasSubstr("nodes[0].name"));
+    const std::string marked = write("m.json", "\xef\xbb\xbf" + std::string(kState));
+    EXPECT_EQ(tessera({"explain", "--state", marked}).code, kExitFine);
+    const std::string service = write("service.yaml", "kind: Service\nmetadata: {name: s}\n");
+    const Outcome none = tessera({"explain", "--state", state, "--pod", service});
+    EXPECT_EQ(none.code, kExitUse);
+    EXPECT_THAT(none.err, HasSubstr("there is no pod in it; it has \"Service\""));
 }
 
 TEST_F(ExplainCommand, AStateThatSimWroteIsRead) {

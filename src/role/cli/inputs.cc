@@ -29,6 +29,13 @@ Expected<void> check_nodes(const std::vector<NodeSpec>& nodes) {
     return {};
 }
 
+void add_notes(const std::string& file, const std::vector<std::string>& from,
+               std::vector<std::string>& notes) {
+    for (const std::string& note : from) {
+        notes.push_back(fmt::format("{}: {}", file, note));
+    }
+}
+
 Expected<void> load_policy_files(const InputNames& names, LoadedInputs& loaded) {
     if (!names.topology.empty()) {
         TESSERA_TRY(const std::string text, read_file(names.topology));
@@ -38,13 +45,13 @@ Expected<void> load_policy_files(const InputNames& names, LoadedInputs& loaded) 
             return tl::unexpected(std::move(use.error()).within(names.topology));
         }
         loaded.model_priority = std::move(use->model_priority);
-        for (const std::string& text_of : use->notes) {
-            loaded.notes.push_back(fmt::format("{}: {}", names.topology, text_of));
-        }
+        add_notes(names.topology, use->notes, loaded.notes);
     }
     if (!names.keti_policy.empty()) {
         TESSERA_TRY(const std::string text, read_file(names.keti_policy));
-        TESSERA_TRY(loaded.keti, read_keti_config(text, names.keti_policy));
+        TESSERA_TRY(const KetiConfig config, read_keti_config(text, names.keti_policy));
+        loaded.keti = config.policy;
+        add_notes(names.keti_policy, config.notes, loaded.notes);
     }
     return {};
 }
@@ -60,11 +67,14 @@ Expected<PodTrace> load_pods(const InputNames& names, Interner<ModelIndex>& mode
         return generate_pods({names.pods, names.generated_pods, names.generator_seed}, models);
     }
     auto text = read_file(names.pods);
-    if (!text) {
+    if (!text && !path_exists(names.pods)) {
         return fail(text.error().kind,
                     "--pods: {} (nor is \"{}\" a workload that can be generated; tessera trace "
                     "generate --help lists those)",
                     text.error().message, names.pods);
+    }
+    if (!text) {
+        return tl::unexpected(std::move(text.error()).within("--pods"));
     }
     return read_pod_trace(*text, {names.pods, names.lenient}, models);
 }
@@ -78,10 +88,13 @@ Expected<NodeTrace> load_nodes(const InputNames& names, Interner<ModelIndex>& mo
         return trace;
     }
     auto text = read_file(names.nodes);
-    if (!text) {
+    if (!text && !path_exists(names.nodes)) {
         return fail(text.error().kind,
                     "--nodes: {} (a node list in one line looks like 64x8g96c768Gi:A100)",
                     text.error().message);
+    }
+    if (!text) {
+        return tl::unexpected(std::move(text.error()).within("--nodes"));
     }
     return read_node_trace(*text, {names.nodes, names.lenient}, models);
 }

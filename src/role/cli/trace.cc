@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <map>
+#include <optional>
 
 #include "base/json_writer.h"
 #include "codec/node_spec.h"
@@ -206,33 +207,40 @@ Expected<void> generate(const CLI::App& app, const TraceFlags& flags) {
     return write_file(flags.output, write_node_trace(nodes, models));
 }
 
-Expected<void> import_trace(const TraceFlags& flags) {
-    TESSERA_TRY(const std::string text, read_file(flags.file));
+// A file of either kind.
+struct AnyTrace {
+    std::optional<NodeTrace> nodes;  // else pods
+    PodTrace pods;
     Interner<ModelIndex> models;
+};
+
+Expected<AnyTrace> read_trace(const TraceFlags& flags) {
+    TESSERA_TRY(const std::string text, read_file(flags.file));
     const TraceReadOptions options{flags.file, flags.inputs.lenient};
+    AnyTrace trace;
     if (is_node_trace(text)) {
-        TESSERA_TRY(const NodeTrace trace, read_node_trace(text, options, models));
-        note_skipped(trace.skipped);
-        return write_file(flags.output, write_node_trace(trace.nodes, models));
+        TESSERA_TRY(trace.nodes, read_node_trace(text, options, trace.models));
+        note_skipped(trace.nodes->skipped);
+    } else {
+        TESSERA_TRY(trace.pods, read_pod_trace(text, options, trace.models));
+        note_skipped(trace.pods.skipped);
     }
-    TESSERA_TRY(const PodTrace trace, read_pod_trace(text, options, models));
-    note_skipped(trace.skipped);
-    return write_file(flags.output, write_pod_trace(trace.pods, models));
+    return trace;
+}
+
+Expected<void> import_trace(const TraceFlags& flags) {
+    TESSERA_TRY(const AnyTrace trace, read_trace(flags));
+    return write_file(flags.output, trace.nodes ? write_node_trace(trace.nodes->nodes, trace.models)
+                                                : write_pod_trace(trace.pods.pods, trace.models));
 }
 
 Expected<void> show_trace(const TraceFlags& flags) {
-    TESSERA_TRY(const std::string text, read_file(flags.file));
-    Interner<ModelIndex> models;
-    const TraceReadOptions options{flags.file, flags.inputs.lenient};
-    if (is_node_trace(text)) {
-        TESSERA_TRY(const NodeTrace trace, read_node_trace(text, options, models));
-        note_skipped(trace.skipped);
-        return write_file("-", flags.json ? show_nodes_json(trace.nodes, models)
-                                          : show_nodes(trace.nodes, models));
+    TESSERA_TRY(AnyTrace trace, read_trace(flags));
+    if (trace.nodes) {
+        return write_file("-", flags.json ? show_nodes_json(trace.nodes->nodes, trace.models)
+                                          : show_nodes(trace.nodes->nodes, trace.models));
     }
-    TESSERA_TRY(PodTrace trace, read_pod_trace(text, options, models));
-    note_skipped(trace.skipped);
-    const Workload workload = make_workload(workload_name(flags.file), std::move(trace));
+    const Workload workload = make_workload(workload_name(flags.file), std::move(trace.pods));
     return write_file("-", flags.json ? show_pods_json(workload) : show_pods(workload));
 }
 

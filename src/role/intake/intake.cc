@@ -189,10 +189,16 @@ Expected<NodeSpec> take_node(const Node& node, DialectContext& context) {
     return spec;
 }
 
-Expected<PlacementMarks> placement_writes(const PlacedPod& placed, const DialectContext& context) {
+Expected<PlacementMarks> placement_writes(PlacedPod placed, const DialectContext& context,
+                                          PortBook& ports) {
     if (auto checked = check_recordable(placed, context.names); !checked) {
         return tl::unexpected(std::move(checked.error()).within(describe(placed.pod)));
     }
+    auto port = ports.take(placed);
+    if (!port) {
+        return tl::unexpected(std::move(port.error()).within(describe(placed.pod)));
+    }
+    placed.manager_port = *port;
     TESSERA_TRY(PlacementMarks marks, placement_marks(placed, context));
     TESSERA_TRY(const PlacementRecord record, record_of(placed, context.names));
     marks.annotations[std::string(kOwnPlacement)] = write_placement_annotation(record);

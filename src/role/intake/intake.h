@@ -9,6 +9,7 @@
 #include "model/node.h"
 #include "model/placement.h"
 #include "model/pod.h"
+#include "role/intake/port_book.h"
 
 namespace tessera {
 
@@ -16,8 +17,10 @@ namespace tessera {
 // the dialects' rules.
 Expected<NodeSpec> take_node(const Node& node, DialectContext& context);
 
-// Everything to write on a placed pod: its dialect's own keys, and tessera.dev/placement.
-Expected<PlacementMarks> placement_writes(const PlacedPod& placed, const DialectContext& context);
+// Everything to write on a placed pod: its dialect's own keys, and tessera.dev/placement. A pod
+// that needs a port of its node gets it from `ports`, and keeps it until it is released there.
+Expected<PlacementMarks> placement_writes(PlacedPod placed, const DialectContext& context,
+                                          PortBook& ports);
 
 // What a bound pod holds.
 struct Held {

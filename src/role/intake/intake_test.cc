@@ -50,8 +50,10 @@ Expected<Held> round_trip(World& world, Pod& pod, const NodeSpec& node, Placemen
                 {request.name, GpuIndex(gpu), request.milli, request.memory, {}});
         }
     }
-    TESSERA_TRY(const PlacementMarks marks,
-                placement_writes({pod, asked, placement, node, Nanoseconds(1)}, world.context));
+    PortBook ports;
+    TESSERA_TRY(
+        const PlacementMarks marks,
+        placement_writes({pod, asked, placement, node, Nanoseconds(1)}, world.context, ports));
     pod.annotations.insert(marks.annotations.begin(), marks.annotations.end());
     pod.node_name = node.name;
     return read_held(pod, node, world.context);
@@ -84,8 +86,10 @@ TEST(Records, APlacementWithoutNamesOrDevicesIsRefused) {
         Placement placement;
         placement.grants.push_back(
             {world.name("main"), GpuIndex(0), kWholeGpu, MemoryMib(1000), {}});
+        PortBook ports;
         const auto written = [&](const PodDemand& of) {
-            return placement_writes({asking, of, placement, node, Nanoseconds(1)}, world.context);
+            return placement_writes({asking, of, placement, node, Nanoseconds(1)}, world.context,
+                                    ports);
         };
         ASSERT_TRUE(written(asked)) << resource;
         PodDemand nameless = asked;

@@ -26,7 +26,7 @@ Expected<CellTree> topology_within(std::string_view text) {
     return CellTree::build(config);
 }
 
-Expected<KetiPolicy> keti_within(std::string_view text) {
+Expected<KetiConfig> keti_within(std::string_view text) {
     TESSERA_TRY(const KubeObjects objects, read_kube_yaml(text));
     const ConfigMap* found = nullptr;
     for (const ConfigMap& map : objects.config_maps) {
@@ -46,7 +46,7 @@ Expected<KetiPolicy> keti_within(std::string_view text) {
     }
     TESSERA_TRY(const KetiPolicy policy, parse_keti_policy(found->data));
     TESSERA_CHECK(check_keti(policy));
-    return policy;
+    return KetiConfig{policy, keti_notes(policy)};
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ Expected<TopologyUse> use_topology(const CellTree& tree, std::vector<NodeSpec>& 
     return use;
 }
 
-Expected<KetiPolicy> read_keti_config(std::string_view text, std::string_view file) {
+Expected<KetiConfig> read_keti_config(std::string_view text, std::string_view file) {
     return within(keti_within(text), file);
 }
 

@@ -30,8 +30,13 @@ struct TopologyUse {
 Expected<TopologyUse> use_topology(const CellTree& tree, std::vector<NodeSpec>& nodes,
                                    const Interner<ModelIndex>& models);
 
+struct KetiConfig {
+    KetiPolicy policy;
+    std::vector<std::string> notes;  // keys without an effect on placement
+};
+
 // The ConfigMap gpu-scheduler-policy among the file's documents, for policy `keti`; the code's own
 // defaults for keys that it leaves out. Errors begin with the file's name.
-Expected<KetiPolicy> read_keti_config(std::string_view text, std::string_view file);
+Expected<KetiConfig> read_keti_config(std::string_view text, std::string_view file);
 
 }  // namespace tessera

@@ -118,8 +118,27 @@ std::string config(std::string_view data) {
 TEST(KetiConfig, IsReadFromItsConfigMap) {
     const auto policy = read_keti_config(config("node-gpu-score-weight: 0.5:0.5"), "keti.yaml");
     ASSERT_TRUE(policy) << policy.error().message;
-    EXPECT_EQ(policy->node_weight_milli, 500);
-    EXPECT_EQ(policy->nvlink_percent, 10) << "the default of its code";
+    EXPECT_EQ(policy->policy.node_weight_milli, 500);
+    EXPECT_EQ(policy->policy.nvlink_percent, 10) << "the default of its code";
+    EXPECT_THAT(policy->notes, IsEmpty());
+}
+
+// As the project ships it.
+TEST(KetiConfig, NotesWhatChangesNoPlacement) {
+    const auto shipped = read_keti_config(config(R"(node-gpu-score-weight: 0.5:0.5
+  nvlink-weight-percentage: "0"
+  gpu-allocate-prefer: spread
+  node-reservation-permit: "false"
+  pod-re-schedule-permit: "false"
+  avoid-nvlink-one-gpu: "true"
+  multi-node-allocation-permit: "false"
+  non-gpu-node-prefer: "false"
+  multi-gpu-node-prefer: "false"
+  least-score-node-prefer: "false"
+  avoid-high-score-node: "false")"),
+                                          "keti.yaml");
+    ASSERT_TRUE(shipped) << shipped.error().message;
+    EXPECT_THAT(shipped->notes, ElementsAre(StartsWith("pod-re-schedule-permit: false is about")));
 }
 
 TEST(KetiConfig, RefusalsNameFileKeyAndValue) {
@@ -131,8 +150,8 @@ TEST(KetiConfig, RefusalsNameFileKeyAndValue) {
                 StartsWith("keti.yaml: there is no ConfigMap gpu-scheduler-policy"));
     EXPECT_THAT(refusal(config("node-gpu-score-weight: \"0.5\"")),
                 StartsWith("keti.yaml: node-gpu-score-weight: \"0.5\" is not accepted"));
-    EXPECT_THAT(refusal(config("avoid-high-score-node: \"true\"")),
-                StartsWith("keti.yaml: avoid-high-score-node: true is not accepted"));
+    EXPECT_THAT(refusal(config("node-reservation-permit: \"true\"")),
+                StartsWith("keti.yaml: node-reservation-permit: true is not accepted"));
     EXPECT_THAT(refusal(config("a: b") + "---\n" + config("a: b")), HasSubstr("one is accepted"));
     EXPECT_THAT(refusal(config("avoid-nvlink-one-gpu: true")), HasSubstr("needs quotes"));
 }

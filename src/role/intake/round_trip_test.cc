@@ -174,6 +174,7 @@ struct Trip {
     World world;
     std::vector<NodeSpec> nodes{node("a", 1), node("b", 4), node("c", 8)};
     std::unique_ptr<Engine> engine;
+    PortBook ports;
 
     explicit Trip(std::string_view policy) {
         for (const NodeSpec& one : nodes) {
@@ -207,9 +208,11 @@ struct Trip {
         }
         EXPECT_EQ(counts, tried.devices);
 
-        const auto marks =
-            placement_writes({pod, *asked, *placement, there, Nanoseconds(1)}, world.context);
+        const auto marks = placement_writes({pod, *asked, *placement, there, Nanoseconds(1)},
+                                            world.context, ports);
         ASSERT_TRUE(marks) << marks.error().message;
+        EXPECT_EQ(marks->annotations.contains("sharedgpu/gpu_manager_port"),
+                  asked->demand.isolation == Isolation::hook);
         pod.annotations.insert(marks->annotations.begin(), marks->annotations.end());
         pod.labels.insert(marks->labels.begin(), marks->labels.end());
         pod.node_name = there.name;

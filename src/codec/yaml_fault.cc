@@ -1,0 +1,42 @@
+#include "codec/yaml_fault.h"
+
+#include <yaml-cpp/depthguard.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace tessera {
+namespace {
+
+std::string reason_of(const YAML::Exception& error) {
+    constexpr std::string_view kEscape = "unknown escape character: ";
+    if (dynamic_cast<const YAML::DeepRecursion*>(&error) != nullptr) {
+        return "it is nested too deeply";  // the library says "bad file"
+    }
+    if (!error.msg.starts_with(kEscape)) {
+        return error.msg;
+    }
+    return std::string(kEscape) + in_quotes(std::string_view(error.msg).substr(kEscape.size()));
+}
+
+}  // namespace
+
+YamlFault yaml_fault(const YAML::Exception& error) {
+    return {error.mark.is_null() ? 1 : error.mark.line + 1, reason_of(error)};
+}
+
+std::optional<YamlFault> nul_byte(std::string_view text) {
+    const std::string_view start = text.substr(0, 2);
+    const bool wide = start == "\xff\xfe" || start == "\xfe\xff" ||
+                      (text.size() > 1 && start.find('\0') != std::string_view::npos);
+    const std::size_t at = text.find('\0');
+    if (wide || at == std::string_view::npos) {
+        return std::nullopt;
+    }
+    const std::string_view before = text.substr(0, at);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    return YamlFault{static_cast<int>(line), "a NUL byte is no text"};
+}
+
+}  // namespace tessera
