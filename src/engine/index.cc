@@ -43,9 +43,8 @@ void Index::reset(std::shared_ptr<const Scorer> scorer, std::span<const ClassInd
     feasibility_.rebuild(catalog(), columns_);
     admission_.reset(columns_);
     capacity_ = cluster_.size() + cluster_.size() / 8 + kSpareNodes;
-    forest_ = MaxForest::make({.nodes = capacity_,
-                               .columns = columns_.size(),
-                               .largest = scorer_->largest_key()});
+    forest_ = MaxForest::make(
+        {.nodes = capacity_, .columns = columns_.size(), .largest = scorer_->largest_key()});
     const std::size_t words = feasibility_.words();
     sets_.assign(capacity_ * words, 0);
     fit_.assign(words, 0);

@@ -82,9 +82,7 @@ class TiledForest final : public MaxForest {
     using Worths = std::array<Stored, kBlock>;
 
     static void load(Lanes& lanes, const Row& row) { std::memcpy(&lanes, &row, sizeof lanes); }
-    static void keep_larger(Lanes& most, const Lanes& other) {
-        most = most > other ? most : other;
-    }
+    static void keep_larger(Lanes& most, const Lanes& other) { most = most > other ? most : other; }
     static Row row_of(const Lanes& lanes) {
         Row row;
         std::memcpy(&row, &lanes, sizeof row);
@@ -135,10 +133,10 @@ class TiledForest final : public MaxForest {
     void look(std::size_t level, std::size_t block, const Wanted& wanted, Found& found) const;
 
     std::vector<AlignedVector<Tile>> levels_;  // keys by node, then maxima by block
-    std::vector<Row> winners_;                 // [block][run], which node of the block; kept where there are ties
-    std::vector<Worths> worths_;               // by block
-    std::vector<Tie> ties_;                    // by node, padded to whole blocks
-    std::vector<Row> row_;                     // of the node being written
+    std::vector<Row> winners_;  // [block][run], which node of the block; kept where there are ties
+    std::vector<Worths> worths_;  // by block
+    std::vector<Tie> ties_;       // by node, padded to whole blocks
+    std::vector<Row> row_;        // of the node being written
     std::size_t nodes_ = 0;
     std::size_t columns_ = 0;
     std::size_t runs_ = 0;
@@ -217,8 +215,8 @@ void TiledForest<Stored>::set_tie(std::size_t node, Tie tie) {
         const int beaten = static_cast<int>(later ? ties[i] <= tie : ties[i] < tie);
         const int beaten_before = static_cast<int>(later ? ties[i] <= before : ties[i] < before);
         place += beaten;
-        worths[i] = static_cast<Stored>(worths[i] +
-                                        (beaten_before - beaten) * static_cast<int>(kBlock));
+        worths[i] =
+            static_cast<Stored>(worths[i] + (beaten_before - beaten) * static_cast<int>(kBlock));
     }
     worths[self] = static_cast<Stored>(static_cast<std::size_t>(place) * kBlock + self);
 }

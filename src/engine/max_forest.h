@@ -2,10 +2,11 @@
 //
 // best(column) finds the first node of the largest rank (key, then the node's tie), so node order
 // costs no bits. A change rewrites a hundred columns of one node, a decision reads one column. So
-// columns lie in runs of eight, side by side, and a run is brought up to date by a few operations on
-// all eight at once: the maxima of a block of nodes are taken anew, whether they rose or fell. What
-// bounds the rate is how much memory a change touches: keys are kept in 16 bits where the scorer's
-// fit, and ties once per node. A decision looks at the ties of the nodes whose keys are equal.
+// columns lie in runs of eight, side by side, and a run is brought up to date by a few operations
+// on all eight at once: the maxima of a block of nodes are taken anew, whether they rose or fell.
+// What bounds the rate is how much memory a change touches: keys are kept in 16 bits where the
+// scorer's fit, and ties once per node. A decision looks at the ties of the nodes whose keys are
+// equal.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@ namespace tessera {
 
 class MaxForest {
   public:
-    static constexpr std::size_t kBlock = 16;  // entries per entry of the level above
-    static constexpr std::size_t kRun = 8;     // columns per run
+    static constexpr std::size_t kBlock = 16;   // entries per entry of the level above
+    static constexpr std::size_t kRun = 8;      // columns per run
     static constexpr Key kMostNarrow = 0xffff;  // largest key that is kept in 16 bits
 
     struct Size {
@@ -37,8 +38,8 @@ class MaxForest {
     virtual Key at(std::size_t column, std::size_t node) const = 0;
     virtual Tie tie(std::size_t node) const = 0;
 
-    // A node's keys, all that are not 0. `touched` has a bit per column: set where the key was not 0
-    // before or is not 0 now.
+    // A node's keys, all that are not 0. `touched` has a bit per column: set where the key was not
+    // 0 before or is not 0 now.
     struct NodeKeys {
         std::size_t node = 0;
         Tie tie = 0;

@@ -16,8 +16,8 @@ namespace {
 constexpr std::int64_t kQuantum = 40 * kUnit;
 constexpr std::int32_t kIdleQuantum = 200;
 
-// A key is 13 bits of score, which is a loss far more often than a gain, then 3 for little idle GPU:
-// scores are often equal, and a decision looks at the tie of each node whose key is.
+// A key is 13 bits of score, which is a loss far more often than a gain, then 3 for little idle
+// GPU: scores are often equal, and a decision looks at the tie of each node whose key is.
 constexpr std::int64_t kScoreOffset = 6 << 10;
 constexpr std::int64_t kMostScore = (8 << 10) - 1;
 constexpr int kIdleBits = 3;
@@ -191,8 +191,8 @@ void TesseraScorer::score(const NodeState& node, std::span<const ClassIndex> cla
 Key TesseraScorer::largest_key() const { return ((kMostScore + 1) << kIdleBits) - 1; }
 
 // Little idle GPU first, in steps of 200 milli. Then the node whose oldest GPU pod started first;
-// nodes without GPU pods last. A start never changes, and young nodes are left to drain. Beyond 2^32
-// starts all are equally young.
+// nodes without GPU pods last. A start never changes, and young nodes are left to drain. Beyond
+// 2^32 starts all are equally young.
 Tie TesseraScorer::tie(const NodeState& node) const {
     constexpr int kAgeBits = 32;
     constexpr std::uint64_t latest = (std::uint64_t{1} << kAgeBits) - 1;
