@@ -237,7 +237,8 @@ void TesseraPolicy::learn_hosts(const Catalog& catalog, double gpu_demand) {
         host.demand_class = class_at(i);
         const double population =
             count(i) * gpu_milli(c) / gpu_demand * static_cast<double>(catalog.gpus) / c.gpus;
-        host.need = parameters_.safety * std::sqrt(population);
+        // A small cluster never has more of them at a time than all there are.
+        host.need = std::min(parameters_.safety * std::sqrt(population), population);
         const auto known = std::find_if(hosts_.begin(), hosts_.end(), [&](const HostClass& h) {
             return h.demand_class == host.demand_class;
         });

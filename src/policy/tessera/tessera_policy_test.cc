@@ -143,30 +143,42 @@ TEST_F(TesseraPolicyTest, ScarceShapesArePricedByWhoNeedsThem) {
 }
 
 TEST_F(TesseraPolicyTest, HostPricesFollowTheirNumber) {
+    for (int i = 0; i < 15; ++i) {
+        node = &world.add(node_spec(8, 96'000));
+    }
     const ClassIndex whole = world.intern(demand_of(0, {gpu_request(8, 1000)}));
-    const double need = 4 * std::sqrt(80.0 / 8);
+    policy.scorer(world.catalog());
+    const double need = 4 * std::sqrt(25);
     const auto price = [&](double hosts) { return std::min(1.0, std::pow(need / hosts, 4)); };
     const auto in_force = [&] { return term("host", *node, share) / -8'000; };
-    census.count = 20;
+    census.count = 32;
     EXPECT_NE(arrive_until(1'600, whole).scorer, nullptr);  // learns, and prices
-    EXPECT_NEAR(in_force(), price(20), 0.001);
+    EXPECT_NEAR(in_force(), price(32), 0.001);
     EXPECT_EQ(arrive_until(1'792, whole).scorer, nullptr);
-    census.count = 19;  // moves by 0.036
+    census.count = 31;  // moves by 0.021
     EXPECT_EQ(arrive_until(2'048, whole).scorer, nullptr);
-    census.count = 18;  // moves by 0.084
+    census.count = 29;  // moves by 0.074
     const PolicyUpdate update = arrive_until(2'304, whole);
     ASSERT_NE(update.scorer, nullptr);
     EXPECT_EQ(update.hosts_of, std::vector{whole});
-    EXPECT_NEAR(in_force(), price(18), 0.001);
-    census.count = 40;  // below 0.02
+    EXPECT_NEAR(in_force(), price(29), 0.001);
+    census.count = 60;  // below 0.02
     EXPECT_NE(arrive_until(2'560, whole).scorer, nullptr);
     EXPECT_EQ(in_force(), 0);
-    census.count = 33;  // 0.0216: small, but from nothing
+    census.count = 53;  // 0.0203: small, but from nothing
     EXPECT_NE(arrive_until(2'816, whole).scorer, nullptr);
-    EXPECT_NEAR(in_force(), price(33), 0.001);
+    EXPECT_NEAR(in_force(), price(53), 0.001);
     census.count = 0;
     EXPECT_NE(arrive_until(3'072, whole).scorer, nullptr);
     EXPECT_NEAR(in_force(), 1, 0.001);
+}
+
+TEST_F(TesseraPolicyTest, NoMoreHostsAreKeptThanPodsWouldEverTake) {
+    const ClassIndex whole = world.intern(demand_of(0, {gpu_request(8, 1000)}));
+    census.count = 20;
+    arrive_until(100, whole);
+    const double need = 80 / 8;  // four deviations would be 12.6
+    EXPECT_NEAR(term("host", *node, share) / -8'000, std::pow(need / 20, 4), 0.001);
 }
 
 // A host that pods without GPUs would take is not worth keeping for those with.
