@@ -161,9 +161,6 @@ class ToJson {
             if (!valid_utf8(key)) {
                 return Refusal{"a key is not valid UTF-8", line_of(entry.first)};
             }
-            if (++nodes_ > kNodesMax) {
-                return too_many(node);
-            }
             if (key == "<<" && entry.second.IsMap()) {
                 merged.push_back(entry.second);
             } else if (key == "<<" && entry.second.IsSequence()) {
@@ -177,6 +174,15 @@ class ToJson {
         }
         taken.insert(own.begin(), own.end());
         for (const YAML::Node& other : merged) {
+            if (!other.IsMap()) {
+                return Refusal{"<<: a value that is no map is not accepted", line_of(other)};
+            }
+            // Values are counted as they are written, and once more for each merge: it may hide
+            // them.
+            nodes_ += other.size();
+            if (nodes_ > kNodesMax) {
+                return too_many(other);
+            }
             if (auto refusal = collect(other, depth + 1, taken, entries)) {
                 return refusal;
             }

@@ -41,7 +41,8 @@ TEST(Gpushare, CoschemlSampleOf300IsMib) {
 TEST(Gpushare, APodsUnitByTheDevicesThatAreThere) {
     const std::vector<NodeSpec> nodes{node_with({16384}), node_with({32768, 24576})};
     EXPECT_EQ(gpushare_unit(pod({{kMemory, "300"}}), nodes), MemoryUnit::mib);
-    EXPECT_EQ(gpushare_unit(pod({{kMemory, "33"}}), nodes), MemoryUnit::mib);
+    EXPECT_EQ(gpushare_unit(pod({{kMemory, "33"}}), nodes), MemoryUnit::gib)
+        << "fits nowhere, and says so";
     EXPECT_EQ(gpushare_unit(pod({{kMemory, "32"}}), nodes), MemoryUnit::gib);
     EXPECT_EQ(gpushare_unit(pod({{kMemory, "16276"}}), nodes), MemoryUnit::mib);
     EXPECT_EQ(gpushare_unit(pod({{kMemory, "300"}}), {}), MemoryUnit::gib) << "nothing is known";

@@ -17,36 +17,34 @@ bool admits_and_fits(const Cluster& cluster, NodeIndex node, const DemandClass& 
            fits(cluster.node(node), demand_class, catalog);
 }
 
-void Admission::reset(std::span<const ClassIndex> columns) {
+void Admission::reset(std::span<const ClassIndex> columns, std::size_t capacity) {
     words_ = (columns.size() + kWordBits - 1) / kWordBits;
+    capacity_ = capacity;
     groups_.clear();
-    rows_.clear();
+    filter_of_.assign(columns.size(), FilterIndex());
     for (std::size_t column = 0; column < columns.size(); ++column) {
         if (columns[column].valid()) {
             join(column, columns[column]);
         }
     }
     seen_ = cluster_.trait_changes();
-    if (needed()) {
-        fill_all();
-    }
+    use_rows(false);
+    use_rows(needed());
 }
 
 void Admission::set_column(std::size_t column, ClassIndex demand_class) {
     leave(column);
     join(column, demand_class);
     if (!in_use()) {
-        if (needed()) {
-            fill_all();
-        }
+        use_rows(needed());
         return;
     }
     const std::uint64_t bit = std::uint64_t{1} << (column % kWordBits);
-    const FilterIndex filter = classes_[demand_class].filter;
-    for (std::size_t n = 0; n < cluster_.size(); ++n) {
-        std::uint64_t& word = rows_[n * words_ + column / kWordBits];
-        const bool admitted = cluster_.admits(NodeIndex(static_cast<std::uint32_t>(n)), filter);
-        word = admitted ? word | bit : word & ~bit;
+    for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
+        if (fresh(NodeIndex(n))) {
+            std::uint64_t& word = rows_[n * words_ + column / kWordBits];
+            word = admits(NodeIndex(n), column) ? word | bit : word & ~bit;
+        }
     }
 }
 
@@ -57,6 +55,7 @@ void Admission::join(std::size_t column, ClassIndex demand_class) {
     if (group == groups_.end()) {
         group = groups_.insert(group, {filter, std::vector<std::uint64_t>(words_, 0)});
     }
+    filter_of_[column] = filter;
     group->columns[column / kWordBits] |= std::uint64_t{1} << (column % kWordBits);
 }
 
@@ -77,12 +76,11 @@ bool Admission::needed() const {
            });
 }
 
-void Admission::fill_all() {
-    rows_.resize(cluster_.size() * words_);
-    for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
-        fill_row(NodeIndex(n));
+void Admission::use_rows(bool use) {
+    if (use != in_use()) {
+        rows_.assign(use ? capacity_ * words_ : 0, 0);
+        stamps_.assign(use ? capacity_ : 0, 0);
     }
-    seen_ = cluster_.trait_changes();
 }
 
 void Admission::fill_row(NodeIndex node) {
@@ -95,27 +93,11 @@ void Admission::fill_row(NodeIndex node) {
             }
         }
     }
-}
-
-// The node that changed is refreshed next; here are only the rows.
-void Admission::catch_up() {
-    const std::uint64_t before = std::exchange(seen_, cluster_.trait_changes());
-    if (!needed()) {
-        rows_.clear();
-    } else if (!in_use()) {
-        fill_all();
-    } else {
-        rows_.resize(cluster_.size() * words_);
-        for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
-            if (cluster_.traits_changed_at(NodeIndex(n)) > before) {
-                fill_row(NodeIndex(n));
-            }
-        }
-    }
+    stamps_[node.slot()] = cluster_.traits_changed_at(node);
 }
 
 std::size_t Admission::memory_bytes() const {
-    return rows_.capacity() * sizeof(std::uint64_t) +
+    return (rows_.capacity() + stamps_.capacity()) * sizeof(std::uint64_t) +
            groups_.size() * (sizeof(Group) + words_ * sizeof(std::uint64_t));
 }
 

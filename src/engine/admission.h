@@ -24,15 +24,20 @@ class Admission {
     Admission(const Cluster& cluster, const ClassTable& classes)
         : cluster_(cluster), classes_(classes) {}
 
-    void reset(std::span<const ClassIndex> columns);  // none = a free one
+    // For so many nodes at most; none = a free column.
+    void reset(std::span<const ClassIndex> columns, std::size_t capacity);
     void set_column(std::size_t column, ClassIndex demand_class);
 
     // Takes out of a node's set the columns that it does not admit.
     void restrict(NodeIndex node, std::span<std::uint64_t> set) {
         if (seen_ != cluster_.trait_changes()) {
-            catch_up();
+            seen_ = cluster_.trait_changes();
+            use_rows(needed());
         }
         if (in_use()) {
+            if (!fresh(node)) {
+                fill_row(node);
+            }
             const std::uint64_t* row = rows_.data() + node.slot() * words_;
             for (std::size_t w = 0; w < words_; ++w) {
                 set[w] &= row[w];
@@ -40,9 +45,8 @@ class Admission {
         }
     }
 
-    // As of the last restrict().
     bool admits(NodeIndex node, std::size_t column) const {
-        return !in_use() || (rows_[node.slot() * words_ + column / 64] >> (column % 64) & 1) != 0;
+        return cluster_.admits(node, filter_of_[column]);
     }
 
     bool in_use() const { return !rows_.empty(); }
@@ -57,16 +61,21 @@ class Admission {
     void join(std::size_t column, ClassIndex demand_class);
     void leave(std::size_t column);
     bool needed() const;
-    void fill_all();
+    void use_rows(bool use);
+    bool fresh(NodeIndex node) const {
+        return stamps_[node.slot()] == cluster_.traits_changed_at(node);
+    }
     void fill_row(NodeIndex node);
-    void catch_up();
 
     const Cluster& cluster_;
     const ClassTable& classes_;
     std::size_t words_ = 0;
+    std::size_t capacity_ = 0;
+    std::vector<FilterIndex> filter_of_;  // by column
     std::vector<Group> groups_;
-    std::vector<std::uint64_t> rows_;  // by node
-    std::uint64_t seen_ = 0;           // changes of traits that the rows show
+    std::vector<std::uint64_t> rows_;    // by node, filled when first asked for
+    std::vector<std::uint64_t> stamps_;  // of the traits that a node's row shows; 0 = none yet
+    std::uint64_t seen_ = 0;             // changes of traits when it was last judged if rows matter
 };
 
 }  // namespace tessera

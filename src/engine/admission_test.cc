@@ -51,7 +51,7 @@ TEST_F(AdmissionTest, CostsNothingUntilItCanMatter) {
     const ClassIndex any = intern({});
     const ClassIndex tolerant = intern({.tolerations = {{}}});
     Admission admission(cluster_, classes_);
-    admission.reset(std::vector{any, tolerant});
+    admission.reset(std::vector{any, tolerant}, 8);
     EXPECT_EQ(admitted(admission, node), ~std::uint64_t{0});
     EXPECT_FALSE(admission.in_use());
 
@@ -65,14 +65,17 @@ TEST_F(AdmissionTest, CostsNothingUntilItCanMatter) {
 }
 
 TEST_F(AdmissionTest, NodesJoinWhileRowsAreInUse) {
-    add({.taints = {{kGpu, kX}}});
+    const NodeIndex first = add({.taints = {{kGpu, kX}}});
     Admission admission(cluster_, classes_);
-    admission.reset(std::vector{intern({}), intern({.tolerations = {{}}})});
+    admission.reset(std::vector{intern({}), intern({.tolerations = {{}}})}, 8);
     const NodeIndex plain = add({});  // like any before it, but for the taint
     EXPECT_EQ(admitted(admission, plain), 0b11U);
     const NodeIndex tainted = add({.taints = {{kGpu, kY}}});
-    EXPECT_EQ(admitted(admission, tainted), 0b10U);
+    // A column that is given before anybody asked about the new node.
+    admission.set_column(0, intern({.tolerations = {{.key = kGpu, .value = kY}}}));
+    EXPECT_EQ(admitted(admission, tainted), 0b11U);
     EXPECT_EQ(admitted(admission, plain), 0b11U);
+    EXPECT_EQ(admitted(admission, first), 0b10U);
 }
 
 TEST_F(AdmissionTest, ColumnsComeAndGo) {
@@ -80,7 +83,7 @@ TEST_F(AdmissionTest, ColumnsComeAndGo) {
     const NodeIndex there = add({.labels = {{kZone, kY}}});
     const ClassIndex any = intern({});
     Admission admission(cluster_, classes_);
-    admission.reset(std::vector{any, ClassIndex()});
+    admission.reset(std::vector{any, ClassIndex()}, 8);
     admission.set_column(1, intern({.selector = {{kZone, kX}}}));
     EXPECT_EQ(admitted(admission, here), 0b11U);
     EXPECT_EQ(admitted(admission, there), 0b01U);

@@ -81,7 +81,7 @@ class Cluster {
     std::uint64_t trait_changes() const { return trait_changes_; }
     std::uint64_t traits_changed_at(NodeIndex node) const { return trait_stamps_[node.slot()]; }
 
-    // What policies may know of it. Valid until a node is added or updated.
+    // What policies may know of it. Valid until a kind or shape is new.
     Catalog catalog(const ClassTable& classes) const;
 
     struct NodeUse {

@@ -279,13 +279,17 @@ GangVerdict judge_gang(const Cluster& cluster, const Catalog& catalog, const Dem
     GangVerdict verdict;
     for (std::uint32_t n = 0; n < cluster.size(); ++n) {
         const NodeIndex node(n);
-        if (!cluster.admits(node, placed.filter)) {
-            continue;
+        if (cluster.admits(node, placed.filter)) {
+            verdict.members_now +=
+                copies_on(cluster.node(node), catalog, placed, size - verdict.members_now);
         }
-        verdict.members_now +=
-            copies_on(cluster.node(node), catalog, placed, size - verdict.members_now);
-        verdict.members_empty +=
-            copies_on(emptied(cluster, node), catalog, placed, size - verdict.members_empty);
+        // A cordon ends: what it keeps away now is not too large for ever.
+        if (admits(cluster.filter(placed.filter), opened(cluster.traits(node)))) {
+            NodeState state = emptied(cluster, node);
+            state.schedulable = true;
+            verdict.members_empty +=
+                copies_on(state, catalog, placed, size - verdict.members_empty);
+        }
     }
     verdict.fits = verdict.members_now >= size;
     verdict.code =

@@ -41,8 +41,8 @@ void Index::reset(std::shared_ptr<const Scorer> scorer, std::span<const ClassInd
         }
     }
     feasibility_.rebuild(catalog(), columns_);
-    admission_.reset(columns_);
     capacity_ = cluster_.size() + cluster_.size() / 8 + kSpareNodes;
+    admission_.reset(columns_, capacity_);
     forest_ = MaxForest::make(
         {.nodes = capacity_, .columns = columns_.size(), .largest = scorer_->largest_key()});
     const std::size_t words = feasibility_.words();
@@ -53,6 +53,11 @@ void Index::reset(std::shared_ptr<const Scorer> scorer, std::span<const ClassInd
     batch_.reserve(columns_.size());
     batch_columns_.reserve(columns_.size());
     keys_.resize(columns_.size());
+}
+
+void Index::replace_scorer(std::shared_ptr<const Scorer> scorer) {
+    TESSERA_ASSERT(scorer->largest_key() <= scorer_->largest_key(), "keys find room as they are");
+    scorer_ = std::move(scorer);
 }
 
 Catalog Index::catalog() const { return cluster_.catalog(classes_); }
@@ -86,7 +91,7 @@ void Index::set_column(ClassIndex demand_class, ClassIndex instead_of, std::size
             scorer_->score(state, only, std::span(&key, 1));
             TESSERA_DEBUG_ASSERT(key != 0, "a node that fits has a key");
         }
-        forest_->set(column, n, scorer_->tie(state), key);
+        forest_->set(column, n, key);
     }
 }
 
@@ -148,10 +153,9 @@ NodeIndex Index::second_best(std::size_t column) {
         return first;
     }
     const Key kept = key(column, first);
-    const Tie tie = forest_->tie(first.slot());
-    forest_->set(column, first.slot(), tie, 0);
+    forest_->set(column, first.slot(), 0);
     const NodeIndex second = best(column);
-    forest_->set(column, first.slot(), tie, kept);
+    forest_->set(column, first.slot(), kept);
     return second;
 }
 

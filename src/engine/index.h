@@ -1,9 +1,9 @@
 // The placement index: for every column (class) the best node, kept up to date eagerly.
 //
-// refresh(node) is the only way in: it recomputes which classes fit on the node and their keys,
-// and writes those that changed. Commit, departure, health and capacity all end here, so a
-// decision only reads. An index has one scorer at a time; placer.h says when that is replaced, and
-// when a new index is built beside the old one.
+// refresh(node) recomputes which classes fit on the node and their keys, and writes them. Commit,
+// departure, health and capacity all end here, so that a decision only reads. An index has one
+// scorer at a time; placer.h says when that is replaced, and when a new index is built beside the
+// old one.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class Index final : public Census {
     // Drops all keys; these classes get a column (none = a free one). Every node must be refreshed
     // before the index is read.
     void reset(std::shared_ptr<const Scorer> scorer, std::span<const ClassIndex> columns);
-    // A scorer that differs only on some nodes, which the caller refreshes.
-    void replace_scorer(std::shared_ptr<const Scorer> scorer) { scorer_ = std::move(scorer); }
+    // A scorer that differs only on some nodes, which the caller refreshes; its keys are no larger.
+    void replace_scorer(std::shared_ptr<const Scorer> scorer);
 
     // Gives a class the column of another (none = a free one) and fills it for the first `nodes`
     // nodes: those that are in the index already.

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -48,7 +49,7 @@ class TiledForest final : public MaxForest {
 
     void write(const NodeKeys& written) override;
     void prefetch(std::size_t node, const std::uint64_t* touched) const override;
-    void set(std::size_t column, std::size_t node, Tie tie, Key key) override;
+    void set(std::size_t column, std::size_t node, Key key) override;
     std::size_t best(std::size_t column) const override;
 
     std::size_t nodes() const override { return nodes_; }
@@ -61,7 +62,11 @@ class TiledForest final : public MaxForest {
     using Tile = std::array<Row, kBlock>;
     // Baseline processors compare signed numbers of 16 bits: there a key is kept less 2^15.
     static constexpr Stored kNothing = std::numeric_limits<Stored>::min();
-    static Stored stored(Key key) { return static_cast<Stored>(key + static_cast<Key>(kNothing)); }
+    static Stored stored(Key key) {
+        TESSERA_DEBUG_ASSERT(key <= std::numeric_limits<std::make_unsigned_t<Stored>>::max(),
+                             "no key is larger than the scorer said");
+        return static_cast<Stored>(key + static_cast<Key>(kNothing));
+    }
     static Key key_of(Stored stored) {
         return static_cast<Key>(stored) - static_cast<Key>(kNothing);
     }
@@ -117,6 +122,7 @@ class TiledForest final : public MaxForest {
         return entry / kBlock * runs_ + run;
     }
     void set_tie(std::size_t node, Tie tie);
+    Worths worths_of(std::size_t block) const;
     void find_winners();
     void write_run(std::size_t node, std::size_t run, const Row& keys);
 
@@ -189,8 +195,7 @@ void TiledForest<Stored>::prefetch(std::size_t node, const std::uint64_t* touche
 }
 
 template <class Stored>
-void TiledForest<Stored>::set(std::size_t column, std::size_t node, Tie tie, Key key) {
-    set_tie(node, tie);
+void TiledForest<Stored>::set(std::size_t column, std::size_t node, Key key) {
     Row row = levels_[0][tile(node, column / kRun)][node % kBlock];
     row[column % kRun] = stored(key);
     write_run(node, column / kRun, row);
@@ -304,6 +309,21 @@ void TiledForest<Stored>::look(std::size_t level, std::size_t block, const Wante
     }
 }
 
+// As set_tie() keeps them, but by looking at every pair of nodes.
+template <class Stored>
+typename TiledForest<Stored>::Worths TiledForest<Stored>::worths_of(std::size_t block) const {
+    const Tie* ties = ties_.data() + block * kBlock;
+    Worths worths{};
+    for (std::size_t i = 0; i < kBlock; ++i) {
+        std::size_t place = 0;
+        for (std::size_t j = 0; j < kBlock; ++j) {
+            place += ties[j] < ties[i] || (ties[j] == ties[i] && j > i) ? 1 : 0;
+        }
+        worths[i] = static_cast<Stored>(place * kBlock + i);
+    }
+    return worths;
+}
+
 template <class Stored>
 bool TiledForest<Stored>::consistent() const {
     for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
@@ -311,7 +331,8 @@ bool TiledForest<Stored>::consistent() const {
             const std::size_t entry = at / runs_;
             const Row most = largest(levels_[l][at]);
             if (levels_[l + 1][tile(entry, at % runs_)][entry % kBlock] != most ||
-                (l == 0 && tied_ && winners_[at] != winner(levels_[0][at], most, worths_[entry]))) {
+                (l == 0 && tied_ &&
+                 winners_[at] != winner(levels_[0][at], most, worths_of(entry)))) {
                 return false;
             }
         }

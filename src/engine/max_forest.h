@@ -51,8 +51,8 @@ class MaxForest {
     // Asks for the memory of these columns, so that write() need not wait for it.
     virtual void prefetch(std::size_t node, const std::uint64_t* touched) const = 0;
 
-    // One key, and the maxima of its column: for a column that changes on all nodes.
-    virtual void set(std::size_t column, std::size_t node, Tie tie, Key key) = 0;
+    // One key of a node that keeps its tie: for a column that changes on all nodes.
+    virtual void set(std::size_t column, std::size_t node, Key key) = 0;
 
     // The first node with the largest rank; nodes() when every key is 0.
     virtual std::size_t best(std::size_t column) const = 0;

@@ -67,7 +67,7 @@ void write(MaxForest& forest, std::size_t node, Tie tie, const std::vector<Key>&
 
 void clear_column(MaxForest& forest, std::size_t column) {
     for (std::size_t node = 0; node < forest.nodes(); ++node) {
-        forest.set(column, node, forest.tie(node), 0);
+        forest.set(column, node, 0);
     }
 }
 

@@ -202,13 +202,17 @@ void Placer::build_slice() {
 }
 
 void Placer::node_changed(NodeIndex node) {
-    if (outgrown()) {
+    if (known_ != extent()) {
         ++counters_.rebuilds;
         nodes_replaced();
         return;
     }
     ++sequence_;
     if (options_.full_scan) {
+        return;
+    }
+    if (outgrown()) {
+        make_room(0);
         return;
     }
     index_->refresh(node);
@@ -226,7 +230,7 @@ int Placer::column_for(ClassIndex demand_class) {
     std::span<const ClassIndex> columns = index_->columns();
     if (std::find(columns.begin(), columns.end(), ClassIndex()) == columns.end()) {
         if (columns.size() < options_.max_columns) {
-            add_columns(std::min(kMoreColumns, options_.max_columns - columns.size()));
+            make_room(std::min(kMoreColumns, options_.max_columns - columns.size()));
         } else {
             instead_of = rarer_than(demand_class);
             if (!instead_of.valid()) {
@@ -254,15 +258,17 @@ ClassIndex Placer::rarer_than(ClassIndex demand_class) const {
     return rarer ? *oldest : ClassIndex();
 }
 
-void Placer::add_columns(std::size_t count) {
-    std::vector<ClassIndex> more(index_->columns().begin(), index_->columns().end());
-    more.resize(more.size() + count);
-    index_->reset(std::shared_ptr(index_->shared_scorer()), more);
+// The same scores in a larger index: for more columns, or for nodes that joined.
+void Placer::make_room(std::size_t more_columns) {
+    std::vector<ClassIndex> columns(index_->columns().begin(), index_->columns().end());
+    columns.resize(columns.size() + more_columns);
+    index_->reset(std::shared_ptr(index_->shared_scorer()), columns);
     index_->refresh_all();
     if (next_ != nullptr) {
-        next_->reset(std::shared_ptr(next_->shared_scorer()), more);
+        next_->reset(std::shared_ptr(next_->shared_scorer()), columns);
         next_->refresh_first(built_);
     }
+    ++counters_.rebuilds;
 }
 
 std::optional<Placement> Placer::choose(ClassIndex demand_class) {

@@ -71,7 +71,8 @@ class Placer {
 
     // Something on the node changed: what is left, its health, its capacity, or that it is new. A
     // kind of device or node that was not there before makes a new index, at once: the policy's
-    // tables know nothing of it. So do more new nodes than there was room for.
+    // tables know nothing of it. More new nodes than there was room for have it built again, by the
+    // scores in force.
     void node_changed(NodeIndex node);
 
     // Builds the whole index anew, at once, from the scores in force. For benchmarks and tests.
@@ -106,7 +107,7 @@ class Placer {
 
     int column_for(ClassIndex demand_class);
     ClassIndex rarer_than(ClassIndex demand_class) const;
-    void add_columns(std::size_t count);
+    void make_room(std::size_t more_columns);
     std::optional<Placement> choose_drawn(ClassIndex demand_class, std::uint64_t draw);
     NodeIndex pick(ClassIndex demand_class, int column, std::uint64_t draw);
     NodeIndex scan(ClassIndex demand_class, std::uint64_t draw);
@@ -122,7 +123,7 @@ class Placer {
     void nodes_replaced();
     Extent extent() const { return {cluster_.kind_count(), cluster_.shape_count()}; }
     bool outgrown() const {
-        return known_ != extent() || cluster_.size() > index_->capacity() ||
+        return cluster_.size() > index_->capacity() ||
                (next_ != nullptr && cluster_.size() > next_->capacity());
     }
     PolicyUpdate ask_policy();

@@ -44,6 +44,9 @@ std::size_t check(const Scorer& scorer, const TestWorld& world, const NodeState&
     std::vector<Key> together(classes.size());
     scorer.score(node, classes, together);
     EXPECT_EQ(together, alone);
+    for (const Key key : together) {
+        EXPECT_TRUE(key >= 1 && key <= scorer.largest_key()) << key;
+    }
     return classes.size();
 }
 

@@ -68,10 +68,16 @@ class KetiScorer final : public Scorer {
         }
         // Links are not part of a node's state; the choice of devices sees them.
         const auto choice = choice_on(node, wanted, LinkMatrix());
-        const int usable = choice ? std::popcount(fitting_devices(node, wanted, catalog_))
-                                  : static_cast<int>(node.gpu_count);
+        const auto usable = static_cast<int>(
+            choice ? std::popcount(fitting_devices(node, wanted, catalog_)) : open_devices(node));
         return in_order(keti_total(keti_with_gpus_milli(node_score, usable, settings_),
                                    choice ? choice->score_milli : 0, settings_));
+    }
+
+    // Of a pod whose containers ask for unlike devices: those with anything left.
+    static std::ptrdiff_t open_devices(const NodeState& node) {
+        return std::count_if(node.gpus.begin(), node.gpus.begin() + node.gpu_count,
+                             [](const GpuState& device) { return device.value > 0; });
     }
 
     std::int64_t in_order(std::int64_t total) const {

@@ -101,6 +101,7 @@ class TestWorld {
         sum_up(node);
     }
 
+    ClassIndex intern(const DemandClass& wanted) { return classes_.intern(wanted); }
     ClassIndex intern(const Demand& demand) { return classes_.intern(demand_class(demand)); }
     const DemandClass& operator[](ClassIndex index) const { return classes_[index]; }
     ClassTable& classes() { return classes_; }

@@ -107,8 +107,8 @@ PolicyUpdate TesseraPolicy::update(const Catalog& catalog, const Census& census)
     }
     if (everything) {
         learn(catalog);
-        reprice_hosts(catalog,
-                      census);  // also of classes that are new: a small cluster fills early
+        // Also of classes that are new: a small cluster fills early.
+        reprice_hosts(catalog, census);
     }
     if (!everything && repriced.empty()) {
         return {};
@@ -382,7 +382,9 @@ double TesseraPolicy::kept_for(const HostClass& host, const Catalog& catalog,
     double taken = 0;
     for (const Rival& rival : rivals_) {
         const DemandClass& c = (*catalog.classes)[rival.demand_class];
-        if (c.cpu <= wanted.cpu && c.memory <= wanted.memory) {
+        // What another node selector lets in here, nobody counts.
+        const bool comes_here = c.filter == wanted.filter || !c.filter.valid();
+        if (comes_here && c.cpu <= wanted.cpu && c.memory <= wanted.memory) {
             const auto elsewhere = std::max<std::int64_t>(0, rival.hosts - hosts);
             taken +=
                 count(rival.demand_class.slot()) / std::pow(1 + static_cast<double>(elsewhere), 2);

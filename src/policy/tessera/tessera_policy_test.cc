@@ -202,6 +202,18 @@ TEST_F(TesseraPolicyTest, HostsThatOthersTakeAreNotKept) {
     EXPECT_NEAR(in_force(), 1, 0.001);
 }
 
+// A class that its node selector sends elsewhere takes no host from one that it may not enter.
+TEST_F(TesseraPolicyTest, RivalsAreThoseOfTheSameNodes) {
+    Demand whole = demand_of(64'000, {gpu_request(8, 1000)});
+    Demand other = demand_of(32'000);
+    whole.filter = FilterIndex(0);
+    other.filter = FilterIndex(1);
+    census.count = 2;
+    arrive_until(50, world.intern(whole));
+    arrive_until(100, world.intern(other));
+    EXPECT_NEAR(term("host", *node, share) / -8'000, 1, 0.001);
+}
+
 // Only so many classes are counted in every window: those that ask for most cores in all.
 TEST_F(TesseraPolicyTest, OfManyRivalsTheLargestCount) {
     const ClassIndex whole = world.intern(demand_of(64'000, {gpu_request(8, 1000)}));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <vector>
 
 namespace tessera::cli {
@@ -167,7 +168,8 @@ std::string placed_text(const Decision& decision, const DecisionNames& names,
     const bool by_lot = chosen.terms.empty();
     for (const Candidate& candidate : decision.candidates) {
         // A policy may take the second best.
-        const bool passed_over = !by_lot && candidate.key > chosen.key;
+        const bool passed_over = !by_lot && std::tuple(candidate.key, candidate.tie, chosen.node) >
+                                                std::tuple(chosen.key, chosen.tie, candidate.node);
         rows.push_back({candidate, rows.empty() ? "chosen" : passed_over ? "passed over" : ""});
     }
     out +=

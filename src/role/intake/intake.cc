@@ -194,14 +194,18 @@ Expected<PlacementMarks> placement_writes(PlacedPod placed, const DialectContext
     if (auto checked = check_recordable(placed, context.names); !checked) {
         return tl::unexpected(std::move(checked.error()).within(describe(placed.pod)));
     }
+    TESSERA_TRY(const PlacementRecord record, record_of(placed, context.names));
     auto port = ports.take(placed);
     if (!port) {
         return tl::unexpected(std::move(port.error()).within(describe(placed.pod)));
     }
     placed.manager_port = *port;
-    TESSERA_TRY(PlacementMarks marks, placement_marks(placed, context));
-    TESSERA_TRY(const PlacementRecord record, record_of(placed, context.names));
-    marks.annotations[std::string(kOwnPlacement)] = write_placement_annotation(record);
+    auto marks = placement_marks(placed, context);
+    if (!marks) {
+        ports.release(placed.pod.owner());
+        return marks;
+    }
+    marks->annotations[std::string(kOwnPlacement)] = write_placement_annotation(record);
     return marks;
 }
 

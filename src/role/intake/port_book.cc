@@ -30,14 +30,15 @@ bool PortBook::hold(const Pod& pod, NodeIndex node) {
 Expected<std::optional<std::uint16_t>> PortBook::take(const PlacedPod& placed) {
     const std::string owner = placed.pod.owner();
     const NodeIndex node = placed.placement.node;
-    if (!kubeshare_needs_port(placed)) {
-        return std::nullopt;
-    }
+    const bool needed = kubeshare_needs_port(placed);
     if (const auto known = held_.find(owner); known != held_.end()) {
-        if (known->second.node == node) {
+        if (needed && known->second.node == node) {
             return known->second.port;
         }
         release(owner);
+    }
+    if (!needed) {
+        return std::nullopt;
     }
     const auto port = pool(node).take();
     if (!port) {

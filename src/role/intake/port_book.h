@@ -5,7 +5,8 @@
 //   ... placement_writes(placed, context, ports) takes one where a pod needs it ...
 //   ports.release(pod.owner());            // it has gone, or was not bound after all
 //
-// Ports are no part of a decision: a node has more of them than pods can share its GPUs.
+// Ports are no part of a decision: a node has 511 of them, and a pod that finds none is refused by
+// placement_writes() with a sentence.
 #pragma once
 
 #include <cstdint>
