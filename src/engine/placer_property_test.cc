@@ -30,6 +30,7 @@ struct Case {
     bool nodes_change = true;
     bool whole_nodes = false;  // nodes of eight devices, and pods for most or all of one
     bool policy_changes = false;
+    bool joins = false;        // nodes only join, all of shapes that are known: the index stays
     bool constraints = false;  // labels, taints and filters; nodes change theirs
     KetiPolicy keti = {};
 };
@@ -149,8 +150,10 @@ class LockStep {
         }
         const PodIndex pod(next_pod_++);
         count_kept_away(wanted);
-        const bool fits = indexed_->arrive(pod, wanted);
-        ASSERT_EQ(fits, scanned_->arrive(pod, wanted));
+        // A pod that waited is no arrival: the policy does not learn, and no slice is built.
+        const bool waited = case_.joins && one_in(rng_, 2);
+        const bool fits = waited ? indexed_->try_place(pod, wanted) : indexed_->arrive(pod, wanted);
+        ASSERT_EQ(fits, waited ? scanned_->try_place(pod, wanted) : scanned_->arrive(pod, wanted));
         ASSERT_EQ(indexed_->placement(pod), scanned_->placement(pod));
         ASSERT_EQ(indexed_->fitting_nodes(wanted), scanned_->fitting_nodes(wanted));
         if (fits) {
@@ -182,11 +185,11 @@ class LockStep {
 
     void change_node() {
         const NodeIndex node(static_cast<std::uint32_t>(rng_.below(nodes_.size())));
-        const std::uint64_t lot = rng_.below(10);
+        const std::uint64_t lot = case_.joins ? 0 : rng_.below(10);
         NodeSpec& spec = nodes_[node.slot()];
         if (lot == 0) {
             NodeSpec fresh = any_node();
-            if (case_.constraints && one_in(rng_, 2)) {  // of a known shape: the index stays
+            if (case_.joins || (case_.constraints && one_in(rng_, 2))) {
                 fresh = spec;
                 fresh.traits = one_in(rng_, 2) ? NodeTraits() : testing::random_traits(rng_);
             }
@@ -278,6 +281,25 @@ TEST(PlacerProperty, NodeConstraintsAreJudgedAsByTheScan) {
             tried.options.rebuild_at_once_nodes = 10;
             tried.options.slice_nodes = 1;
             EXPECT_GT(run_clusters(tried, 4).kept_away, 100U) << name;
+        }
+    }
+}
+
+// More nodes than there is room for at first, while indices of other scores are built in slices.
+TEST(PlacerProperty, NodesThatJoinAreJudgedAsByTheScan) {
+    for (const char* name : {"tessera", "fgd"}) {
+        for (const bool policy_changes : {false, true}) {
+            Case tried{.policy = name,
+                       .demands = 90,
+                       .steps = 1'500,
+                       .policy_changes = policy_changes,
+                       .joins = true,
+                       .constraints = true};
+            tried.options.rebuild_at_once_nodes = 10;
+            tried.options.slice_nodes = 1;
+            const Tally tally = run_clusters(tried, 2);
+            EXPECT_GT(tally.kept_away, 100U) << name;
+            EXPECT_GT(tally.counters.sliced_nodes, 100U) << name;
         }
     }
 }
