@@ -163,6 +163,9 @@ build_preset() {
     mkdir -p "$root/build"
     {
         flock 9
+        if [[ ! -t 2 && ! -f $root/build/$preset/.ninja_log ]]; then
+            say "building $preset: some minutes the first time, log in build/log"
+        fi
         configure_preset "$preset" &&
             run_logged "$root/build/log/$preset-build.log" "building $preset" \
                 ninja -C "$root/build/$preset" -j "$(nproc)" "$@" 9>&-

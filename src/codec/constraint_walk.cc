@@ -55,16 +55,42 @@ bool ConstraintWalk::taints(JsonItem value, std::vector<Taint>& out) {
     });
 }
 
-bool ConstraintWalk::affinity(JsonItem value, Terms& out) {
-    static constexpr std::array<ConstraintRule<Terms>, 1> kRules{
-        {{"nodeAffinity", &ConstraintWalk::node_affinity}}};
-    return object<ConstraintWalk, Terms>(value, out, kRules);
+bool ConstraintWalk::affinity(JsonItem value, Pod& pod) {
+    static constexpr std::array<ConstraintRule<Pod>, 3> kRules{
+        {{"nodeAffinity", &ConstraintWalk::node_affinity},
+         {"podAffinity", &ConstraintWalk::pod_affinity},
+         {"podAntiAffinity", &ConstraintWalk::pod_anti_affinity}}};
+    return object<ConstraintWalk, Pod>(value, pod, kRules);
 }
 
-bool ConstraintWalk::node_affinity(JsonItem value, Terms& out) {
+bool ConstraintWalk::node_affinity(JsonItem value, Pod& pod) {
     static constexpr std::array<ConstraintRule<Terms>, 1> kRules{
         {{"requiredDuringSchedulingIgnoredDuringExecution", &ConstraintWalk::required}}};
-    return object<ConstraintWalk, Terms>(value, out, kRules);
+    return object<ConstraintWalk, Terms>(value, pod.node_terms, kRules);
+}
+
+bool ConstraintWalk::pod_affinity(JsonItem value, Pod& pod) {
+    bool required = false;
+    const bool read = required_of_pods(value, required);
+    if (required) {
+        pod.pod_rules.emplace_back("affinity.podAffinity");
+    }
+    return read;
+}
+
+bool ConstraintWalk::pod_anti_affinity(JsonItem value, Pod& pod) {
+    bool required = false;
+    const bool read = required_of_pods(value, required);
+    if (required) {
+        pod.pod_rules.emplace_back("affinity.podAntiAffinity");
+    }
+    return read;
+}
+
+bool ConstraintWalk::required_of_pods(JsonItem value, bool& required) {
+    static constexpr std::array<ConstraintRule<bool>, 1> kRules{
+        {{"requiredDuringSchedulingIgnoredDuringExecution", &ConstraintWalk::not_empty}}};
+    return object<ConstraintWalk, bool>(value, required, kRules);
 }
 
 bool ConstraintWalk::required(JsonItem value, Terms& out) {

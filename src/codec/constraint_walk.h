@@ -13,8 +13,8 @@ class ConstraintWalk : public JsonWalk {
   protected:
     bool tolerations(JsonItem value, std::vector<Toleration>& out);
     bool taints(JsonItem value, std::vector<Taint>& out);
-    // spec.affinity: of it nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.
-    bool affinity(JsonItem value, std::vector<NodeSelectorTerm>& out);
+    // spec.affinity: of it what is required. Of other pods only the names of the fields.
+    bool affinity(JsonItem value, Pod& pod);
 
   private:
     friend class JsonWalk;
@@ -22,7 +22,14 @@ class ConstraintWalk : public JsonWalk {
     using ConstraintRule = Rule<ConstraintWalk, T>;
     using Terms = std::vector<NodeSelectorTerm>;
 
-    bool node_affinity(JsonItem value, Terms& out);
+    bool node_affinity(JsonItem value, Pod& pod);
+    bool pod_affinity(JsonItem value, Pod& pod);
+    bool pod_anti_affinity(JsonItem value, Pod& pod);
+    // Whether a list with anything in it is required there.
+    bool required_of_pods(JsonItem value, bool& required);
+    bool not_empty(JsonItem value, bool& found) {
+        return list(value, [&](JsonItem) { return found = true; });
+    }
     bool required(JsonItem value, Terms& out);
     bool selector_terms(JsonItem value, Terms& out);
     bool values(JsonItem value, RequirementDraft& draft);

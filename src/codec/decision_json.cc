@@ -148,8 +148,9 @@ void write_decision(const Decision& decision, const DecisionNames& names, JsonWr
     json.member("policyEpoch", decision.policy_epoch);
     json.member("sequence", decision.sequence);
     json.member("class", decision.demand_class.value());
-    json.member("seed", decision.seed);
-    json.member("draw", decision.draw);
+    // As text, so that no tool rounds them.
+    json.member("seed", std::to_string(decision.seed));
+    json.member("draw", std::to_string(decision.draw));
     json.key("nodes");
     json.begin_object();
     json.member("all", decision.nodes);

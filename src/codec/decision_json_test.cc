@@ -36,7 +36,7 @@ TEST(DecisionJson, APlacement) {
     EXPECT_EQ(
         json_of(decision, vocabulary),
         R"({"outcome":"placed","policy":"binpack","policyEpoch":1,"sequence":7,"class":3,)"
-        R"("seed":42,"draw":0,"nodes":{"all":2,"fitting":1},"node":"b","grants":[)"
+        R"("seed":"42","draw":"0","nodes":{"all":2,"fitting":1},"node":"b","grants":[)"
         R"({"request":"main","gpu":3,"milli":500,"memoryMib":64}],"devices":{"taken":[)"
         R"({"gpu":3,"idleMilli":700,"freeMemoryMib":99,"shares":1}],"fitting":2,)"
         R"("tightest":true,"emptiest":false,"slowestLink":"nvlink"},"candidates":[)"

@@ -148,7 +148,23 @@ class KubeReader : public ConstraintWalk {
     bool pod_tolerations(JsonItem value, PodDraft& draft) {
         return tolerations(value, draft.tolerations);
     }
-    bool pod_affinity(JsonItem value, PodDraft& draft) { return affinity(value, draft.node_terms); }
+    bool pod_affinity(JsonItem value, PodDraft& draft) { return affinity(value, draft); }
+    bool spread_when(JsonItem value, std::string& word) { return text(value, word); }
+    bool pod_spread(JsonItem value, PodDraft& draft) {
+        static constexpr std::array<KubeRule<std::string>, 1> kRules{
+            {{"whenUnsatisfiable", &KubeReader::spread_when}}};
+        bool required = false;
+        const bool read = list(value, [&](JsonItem item) {
+            std::string when;
+            const bool good = object<KubeReader, std::string>(item, when, kRules);
+            required = required || when == "DoNotSchedule";
+            return good;
+        });
+        if (required) {
+            draft.pod_rules.emplace_back("topologySpreadConstraints");
+        }
+        return read;
+    }
     bool claim_name(JsonItem value, std::string& name) { return text(value, name); }
     bool pod_claims(JsonItem value, PodDraft& draft) {
         static constexpr std::array<KubeRule<std::string>, 1> kRules{
@@ -165,7 +181,7 @@ class KubeReader : public ConstraintWalk {
         return object<KubeReader, PodDraft>(value, draft, kRules);
     }
     bool pod_spec(JsonItem value, PodDraft& draft) {
-        static constexpr std::array<KubeRule<PodDraft>, 12> kRules{
+        static constexpr std::array<KubeRule<PodDraft>, 13> kRules{
             {{"containers", &KubeReader::pod_containers},
              {"initContainers", &KubeReader::pod_init_containers},
              {"schedulerName", &KubeReader::text_of<&PodDraft::scheduler_name>},
@@ -174,6 +190,7 @@ class KubeReader : public ConstraintWalk {
              {"priorityClassName", &KubeReader::text_of<&PodDraft::priority_class>},
              {"nodeSelector", &KubeReader::strings_of<&PodDraft::node_selector>},
              {"affinity", &KubeReader::pod_affinity},
+             {"topologySpreadConstraints", &KubeReader::pod_spread},
              {"tolerations", &KubeReader::pod_tolerations},
              {"resourceClaims", &KubeReader::pod_claims},
              {"overhead", &KubeReader::amounts_of<&PodDraft::overhead>},

@@ -119,6 +119,18 @@ TEST(KubeJson, ReadsRequiredNodeAffinity) {
     EXPECT_TRUE(none->node_terms.empty());
 }
 
+TEST(KubeJson, KnowsThatThereAreRulesAboutOtherPods) {
+    const auto pod = read_pod_json(R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}],
+        "topologySpreadConstraints":[{"maxSkew":1,"whenUnsatisfiable":"ScheduleAnyway"},
+                                     {"whenUnsatisfiable":"DoNotSchedule"}],
+        "affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[]},
+          "podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
+            {"topologyKey":"kubernetes.io/hostname"}]}}}})");
+    ASSERT_TRUE(pod) << pod.error().message;
+    EXPECT_THAT(pod->pod_rules,
+                ElementsAre("topologySpreadConstraints", "affinity.podAntiAffinity"));
+}
+
 TEST(KubeJson, ReadsListsControllersAndNamesWhatItSkips) {
     const auto all = read_kube_json(R"({"kind":"List","apiVersion":"v1","items":[
         {"kind":"Service","metadata":{"name":"web"}},

@@ -281,7 +281,7 @@ Expected<NodeColumns> node_columns(const TraceHeader& header, std::string_view f
     }
     return fail(ErrorKind::invalid,
                 "{}:1:1: not a node list that is known; the header must have "
-                "sn,cpu_milli,memory_mib,gpu,model (openb) or "
+                "sn,cpu_milli,memory_mib,gpu (openb) or "
                 "gpu_model,gpu_capacity_num,cpu_num,node_name (Alibaba spot)",
                 file);
 }

@@ -97,6 +97,9 @@ struct Pod {
     std::string priority_class;
     StringMap node_selector;
     std::vector<NodeSelectorTerm> node_terms;  // required node affinity: one must match; or empty
+    // Required rules about other pods (spec fields by name), which the scheduler's door judges:
+    // here they are only known to be there.
+    std::vector<std::string> pod_rules;
     std::vector<Toleration> tolerations;
     std::vector<std::string> resource_claims;  // names in spec.resourceClaims
     PodPhase phase = PodPhase::pending;

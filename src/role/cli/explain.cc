@@ -123,6 +123,16 @@ Expected<std::vector<Question>> questions_of_manifest(const Flags& flags, Opened
             question.notes.emplace_back(
                 "its aliyun.com/gpu-mem is taken in MiB: no GPU here has so many GiB");
         }
+        for (const std::string& rule : set.pod.pod_rules) {
+            question.notes.push_back(
+                fmt::format("its spec.{} is not judged here: it is about other pods", rule));
+        }
+        if (!set.pod.node_name.empty()) {
+            question.notes.push_back(fmt::format(
+                "its spec.nodeName {} means that it is bound there already; this is where it would "
+                "go if it were not",
+                in_quotes(set.pod.node_name)));
+        }
         if (const auto& gang = asked->demand.gang) {
             // So many must start together; the others may follow.
             question.members = gang->minimum;
@@ -251,6 +261,10 @@ int answer(Opened& opened, const Question& question, const Flags& flags) {
         const DecisionNames names{[&](NodeIndex node) { return opened.node_name(node); },
                                   opened.names};
         fmt::print("{}: ", question.name);
+        if (decision.placed() && !gang.fits) {
+            fmt::print("its group does not fit: {} of {} members do now. One alone ",
+                       gang.members_now, question.members);
+        }
         fmt::print("{}", decision_text(decision, names, {.colour = colours_wanted()}));
         if (question.members > 1) {
             fmt::print("\n{}", gang_text(gang, question.members));

@@ -86,7 +86,7 @@ std::string show_pods(const Workload& workload) {
                  percent(counts.milli[key], workload.gpu_milli_total)});
         }
     }
-    return fmt::format("{} in {} ask {:.4g} GPUs, {:.4g} cores and {:.4g} GiB; {} with times\n{}",
+    return fmt::format("{} in {} ask {:.0f} GPUs, {:.0f} cores and {:.0f} GiB; {} with times\n{}",
                        counted(workload.pods.size(), "pod"),
                        counted(workload.mix.size(), "class", "es"),
                        static_cast<double>(workload.gpu_milli_total) / 1000, counts.cores,
