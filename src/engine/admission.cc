@@ -13,8 +13,9 @@ constexpr std::size_t kWordBits = 64;
 
 bool admits_and_fits(const Cluster& cluster, NodeIndex node, const DemandClass& demand_class,
                      const Catalog& catalog) {
-    return cluster.admits(node, demand_class.filter) &&
-           fits(cluster.node(node), demand_class, catalog);
+    // Room first: it says no far more often, and a node's traits lie elsewhere.
+    return fits(cluster.node(node), demand_class, catalog) &&
+           cluster.admits(node, demand_class.filter);
 }
 
 void Admission::reset(std::span<const ClassIndex> columns, std::size_t capacity) {
