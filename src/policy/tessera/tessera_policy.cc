@@ -15,6 +15,7 @@ constexpr double kPriceMove = 0.05;     // a smaller change of P_m is not taken
 constexpr double kDrainMove = 0.1;
 constexpr std::size_t kMostHosts = 64;
 constexpr std::size_t kMostRivals = 32;
+constexpr double kBearable = 0.02;      // share of the nodes that may be kept beyond a population
 constexpr std::size_t kMostGaps = 256;  // what gap_of_kind can count
 constexpr double kDoubt = 1;            // about half the deviation of what pods ask, over its mean
 constexpr double kStrongDoubt = 2;      // for what cannot be taken back: pods once spread stay so
@@ -237,8 +238,10 @@ void TesseraPolicy::learn_hosts(const Catalog& catalog, double gpu_demand) {
         host.demand_class = class_at(i);
         const double population =
             count(i) * gpu_milli(c) / gpu_demand * static_cast<double>(catalog.gpus) / c.gpus;
-        // A small cluster never has more of them at a time than all there are.
-        host.need = std::min(parameters_.safety * std::sqrt(population), population);
+        // Where these would be many of the nodes, no more than the class has pods at a time.
+        const double bearable = static_cast<double>(catalog.nodes) * kBearable;
+        host.need =
+            std::min(parameters_.safety * std::sqrt(population), std::max(population, bearable));
         const auto known = std::find_if(hosts_.begin(), hosts_.end(), [&](const HostClass& h) {
             return h.demand_class == host.demand_class;
         });

@@ -181,6 +181,22 @@ TEST_F(TesseraPolicyTest, NoMoreHostsAreKeptThanPodsWouldEverTake) {
     EXPECT_NEAR(term("host", *node, share) / -8'000, std::pow(need / 20, 4), 0.001);
 }
 
+// Of 400 nodes four may be kept for a class of one pod.
+TEST_F(TesseraPolicyTest, LargeClustersKeepHostsForRareClasses) {
+    for (int i = 0; i < 390; ++i) {
+        node = &world.add(node_spec(8, 96'000));
+    }
+    const ClassIndex whole = world.intern(demand_of(0, {gpu_request(8, 1000)}));
+    const ClassIndex half = world.intern(demand_of(0, {gpu_request(4, 1000)}));
+    policy.scorer(world.catalog());
+    census.count = 8;
+    arrive_until(799, half);
+    arrive_until(800, whole);
+    const double population = 400.0 * 8 / (8 + 799 * 4);
+    EXPECT_NEAR(term("host", *node, share) / -8'000, std::pow(4 * std::sqrt(population) / 8, 4),
+                0.001);
+}
+
 // A host that pods without GPUs would take is not worth keeping for those with.
 TEST_F(TesseraPolicyTest, HostsThatOthersTakeAreNotKept) {
     const ClassIndex whole = world.intern(demand_of(64'000, {gpu_request(8, 1000)}));
