@@ -28,9 +28,11 @@ Expected<void> check_state(const ClusterState& state) {
                         in_quotes(pod.name), pod.placement->alternative, alternatives);
         }
     }
-    for (const Demand& demand : state.demands) {
-        if (demand.filter.valid() && demand.filter.slot() >= state.filters->size()) {
-            return fail(ErrorKind::invalid, "a demand has node constraints that are not there");
+    for (std::size_t i = 0; i < state.demands.size(); ++i) {
+        const FilterIndex filter = state.demands[i].filter;
+        if (filter.valid() && filter.slot() >= state.filters->size()) {
+            return fail(ErrorKind::invalid, "demands[{}] has node constraints that are not there",
+                        i);
         }
     }
     const auto most = static_cast<std::int64_t>(state.demands.size());
