@@ -7,6 +7,31 @@
 #include "model/model_name.h"
 
 namespace tessera {
+namespace {
+
+Expected<void> read_link(const JsonValue& value, std::string where, LinkMatrix& links) {
+    TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
+    const std::int64_t last = links.gpus() - 1;
+    TESSERA_TRY(const std::int64_t a, object.number("a", {0, last, 0}, true));
+    TESSERA_TRY(const std::int64_t b, object.number("b", {0, last, 0}, true));
+    TESSERA_TRY(const std::size_t level,
+                object.word("level", {kLinkWords[0], kLinkWords[1], kLinkWords[2], kLinkWords[3],
+                                      kLinkWords[4], kLinkWords[5]}));
+    TESSERA_TRY(const std::int64_t lanes, object.number("lanes", {0, 255, 0}));
+    TESSERA_CHECK(object.done());
+    if (a == b) {
+        return fail(ErrorKind::invalid, "{}: GPU {} is linked with itself", object.where(), a);
+    }
+    if (links.at(static_cast<int>(a), static_cast<int>(b)) != Link{}) {
+        return fail(ErrorKind::invalid, "{}: GPUs {} and {} are linked twice", object.where(), a,
+                    b);
+    }
+    links.set(static_cast<int>(a), static_cast<int>(b),
+              {static_cast<LinkLevel>(level), static_cast<std::uint8_t>(lanes)});
+    return {};
+}
+
+}  // namespace
 
 Expected<GpuSpec> read_device(JsonObject& object, DeviceMemory memory, Vocabulary& names) {
     constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 30;
@@ -36,26 +61,14 @@ Expected<GpuSpec> read_device(JsonObject& object, DeviceMemory memory, Vocabular
     return gpu;
 }
 
-Expected<void> read_link(const JsonValue& value, std::string where, LinkMatrix& links) {
-    TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
-    const std::int64_t last = links.gpus() - 1;
-    TESSERA_TRY(const std::int64_t a, object.number("a", {0, last, 0}, true));
-    TESSERA_TRY(const std::int64_t b, object.number("b", {0, last, 0}, true));
-    TESSERA_TRY(const std::size_t level,
-                object.word("level", {kLinkWords[0], kLinkWords[1], kLinkWords[2], kLinkWords[3],
-                                      kLinkWords[4], kLinkWords[5]}));
-    TESSERA_TRY(const std::int64_t lanes, object.number("lanes", {0, 255, 0}));
-    TESSERA_CHECK(object.done());
-    if (a == b) {
-        return fail(ErrorKind::invalid, "{}: GPU {} is linked with itself", object.where(), a);
+Expected<LinkMatrix> read_links(const std::vector<JsonValue>& items, const std::string& where,
+                                std::size_t gpus) {
+    const LinkMatrix none(static_cast<int>(gpus));
+    LinkMatrix links = none;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        TESSERA_CHECK(read_link(items[i], fmt::format("{}[{}]", where, i), links));
     }
-    if (links.at(static_cast<int>(a), static_cast<int>(b)) != Link{}) {
-        return fail(ErrorKind::invalid, "{}: GPUs {} and {} are linked twice", object.where(), a,
-                    b);
-    }
-    links.set(static_cast<int>(a), static_cast<int>(b),
-              {static_cast<LinkLevel>(level), static_cast<std::uint8_t>(lanes)});
-    return {};
+    return links == none ? LinkMatrix() : links;
 }
 
 }  // namespace tessera

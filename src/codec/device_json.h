@@ -2,7 +2,9 @@
 // in state files.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "codec/json_value.h"
@@ -19,7 +21,8 @@ enum class DeviceMemory : std::uint8_t { known, may_be_unknown };
 // there is and calls object.done().
 Expected<GpuSpec> read_device(JsonObject& object, DeviceMemory memory, Vocabulary& names);
 
-// a, b, level and lanes.
-Expected<void> read_link(const JsonValue& value, std::string where, LinkMatrix& links);
+// A list of a, b, level and lanes. Links that all say nothing are no matrix: the same as no list.
+Expected<LinkMatrix> read_links(const std::vector<JsonValue>& items, const std::string& where,
+                                std::size_t gpus);
 
 }  // namespace tessera

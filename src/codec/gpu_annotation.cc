@@ -51,11 +51,8 @@ Expected<GpuInventory> read_within(std::string_view text, Vocabulary& names) {
         return fail(ErrorKind::invalid, "gpus is missing: a list of the node's GPUs is accepted");
     }
     TESSERA_CHECK(read_gpus(*gpus, names, inventory));
-    if (links != nullptr && !links->empty()) {
-        inventory.links = LinkMatrix(static_cast<int>(inventory.gpus.size()));
-        for (std::size_t i = 0; i < links->size(); ++i) {
-            TESSERA_CHECK(read_link((*links)[i], fmt::format("links[{}]", i), inventory.links));
-        }
+    if (links != nullptr) {
+        TESSERA_TRY(inventory.links, read_links(*links, "links", inventory.gpus.size()));
     }
     return inventory;
 }

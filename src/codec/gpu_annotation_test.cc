@@ -66,6 +66,19 @@ TEST(GpuAnnotation, WhatIsWrittenReadsBackEqual) {
     }
 }
 
+TEST(GpuAnnotation, LinksThatSayNothingAreNone) {
+    for (const std::string_view links : {R"([])", R"([{"a":0,"b":1}])"}) {
+        Vocabulary names;
+        const auto found = read_gpu_annotation(
+            fmt::format(
+                R"({{"version":1,"gpus":[{{"memoryMib":1}},{{"memoryMib":1}}],"links":{}}})",
+                links),
+            names);
+        ASSERT_TRUE(found) << found.error().message;
+        EXPECT_TRUE(found->links.empty()) << links;
+    }
+}
+
 TEST(GpuAnnotation, MalformedIsRefusedWithOneSentence) {
     const std::vector<std::pair<std::string, const char*>> cases{
         {R"({"gpus":[]})", "version is missing"},

@@ -119,10 +119,8 @@ class Reader {
             TESSERA_CHECK(read_gpus((*gpus)[i], at(object.where() + ".gpus", i), node));
         }
         if (links != nullptr) {
-            node.links = LinkMatrix(static_cast<int>(node.gpus.size()));
-            for (std::size_t i = 0; i < links->size(); ++i) {
-                TESSERA_CHECK(read_link((*links)[i], at(object.where() + ".links", i), node.links));
-            }
+            TESSERA_TRY(node.links,
+                        read_links(*links, object.where() + ".links", node.gpus.size()));
         }
         return node;
     }
