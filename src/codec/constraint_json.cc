@@ -86,17 +86,11 @@ Expected<void> read_toleration(JsonObject& object, std::vector<Toleration>& out)
 }
 
 Expected<void> read_taint(JsonObject& object, std::vector<Taint>& out) {
-    Taint taint;
-    TESSERA_TRY(taint.key, object.text("key", true));
-    TESSERA_TRY(taint.value, object.text("value", false));
-    TESSERA_TRY(const std::string effect, object.text("effect", true));
-    auto parsed = parse_effect(effect);
-    if (!parsed) {
-        return tl::unexpected<Error>(std::move(parsed.error()).within(object.where()));
-    }
-    taint.effect = *parsed;
-    out.push_back(std::move(taint));
-    return {};
+    TaintDraft draft;
+    TESSERA_TRY(draft.key, object.text("key", false));
+    TESSERA_TRY(draft.value, object.text("value", false));
+    TESSERA_TRY(draft.effect, object.text("effect", false));
+    return keep(taint(std::move(draft)), object, out);
 }
 
 void text_unless_empty(std::string_view key, const std::string& value, JsonWriter& json) {

@@ -4,15 +4,6 @@
 #include <utility>
 
 namespace tessera {
-namespace {
-
-struct TaintDraft {
-    std::string key;
-    std::string value;
-    std::string effect;
-};
-
-}  // namespace
 
 template <class T>
 bool ConstraintWalk::keep(Expected<T> read, std::vector<T>& out) {
@@ -43,15 +34,8 @@ bool ConstraintWalk::taints(JsonItem value, std::vector<Taint>& out) {
          {"effect", &ConstraintWalk::text_of<&TaintDraft::effect>}}};
     return list(value, [&](JsonItem item) {
         TaintDraft draft;
-        if (!object<ConstraintWalk, TaintDraft>(item, draft, kRules)) {
-            return false;
-        }
-        const auto effect = parse_effect(draft.effect);
-        if (!effect) {
-            return fail_with(effect.error().message);
-        }
-        out.push_back({std::move(draft.key), std::move(draft.value), *effect});
-        return true;
+        return object<ConstraintWalk, TaintDraft>(item, draft, kRules) &&
+               keep(taint(std::move(draft)), out);
     });
 }
 

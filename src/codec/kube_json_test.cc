@@ -274,7 +274,9 @@ TEST(KubeJson, MalformedConstraintsNameFieldValueAndWhatIsAccepted) {
         {with_toleration(R"("key":"a","effect":"Never")"),
          R"(effect: "Never" is not accepted: NoSchedule, PreferNoSchedule, NoExecute are)"},
         {R"({"kind":"Node","metadata":{"name":"n"},"spec":{"taints":[{"key":"k"}]}})",
-         R"(spec.taints[0]: effect: "" is not accepted)"},
+         "spec.taints[0]: effect is missing: NoSchedule, PreferNoSchedule, NoExecute are accepted"},
+        {R"({"kind":"Node","metadata":{"name":"n"},"spec":{"taints":[{"effect":"NoExecute"}]}})",
+         "spec.taints[0]: key is missing: the name of a taint is accepted"},
     };
     for (const auto& [text, sentence] : cases) {
         EXPECT_THAT(refusal(text), HasSubstr(sentence)) << text;

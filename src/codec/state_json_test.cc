@@ -153,6 +153,8 @@ TEST(StateJson, ErrorsNameThePlaceAndWhatIsAccepted) {
     EXPECT_THAT(node_error(R"("labels":[])"), HasSubstr("nodes[0].labels: a list is not accepted"));
     EXPECT_THAT(node_error(R"("taints":[{"key":"a"}])"),
                 HasSubstr("nodes[0].taints[0]: effect is missing"));
+    EXPECT_THAT(node_error(R"("taints":[{"effect":"NoExecute"}])"),
+                HasSubstr("nodes[0].taints[0]: key is missing"));
     EXPECT_THAT(node_error(R"("taints":[{"key":"a","effect":"Go"}])"),
                 HasSubstr(R"(nodes[0].taints[0]: effect: "Go" is not accepted: NoSchedule,)"));
     const auto constraint_error = [](std::string_view more) {

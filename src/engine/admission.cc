@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
+#include "base/bit_words.h"
 #include "policy/assignment.h"
 
 namespace tessera {
-namespace {
-
-constexpr std::size_t kWordBits = 64;
-
-}  // namespace
+namespace {}  // namespace
 
 bool admits_and_fits(const Cluster& cluster, NodeIndex node, const DemandClass& demand_class,
                      const Catalog& catalog) {
@@ -19,7 +16,7 @@ bool admits_and_fits(const Cluster& cluster, NodeIndex node, const DemandClass& 
 }
 
 void Admission::reset(std::span<const ClassIndex> columns, std::size_t capacity) {
-    words_ = (columns.size() + kWordBits - 1) / kWordBits;
+    words_ = words_for(columns.size());
     capacity_ = capacity;
     groups_.clear();
     filter_of_.assign(columns.size(), FilterIndex());
@@ -40,10 +37,10 @@ void Admission::set_column(std::size_t column, ClassIndex demand_class) {
         use_rows(needed());
         return;
     }
-    const std::uint64_t bit = std::uint64_t{1} << (column % kWordBits);
+    const std::uint64_t bit = bit_in_word(column);
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
         if (fresh(NodeIndex(n))) {
-            std::uint64_t& word = rows_[n * words_ + column / kWordBits];
+            std::uint64_t& word = rows_[n * words_ + word_of(column)];
             word = admits(NodeIndex(n), column) ? word | bit : word & ~bit;
         }
     }
@@ -57,12 +54,12 @@ void Admission::join(std::size_t column, ClassIndex demand_class) {
         group = groups_.insert(group, {filter, std::vector<std::uint64_t>(words_, 0)});
     }
     filter_of_[column] = filter;
-    group->columns[column / kWordBits] |= std::uint64_t{1} << (column % kWordBits);
+    group->columns[word_of(column)] |= bit_in_word(column);
 }
 
 void Admission::leave(std::size_t column) {
     for (Group& group : groups_) {
-        group.columns[column / kWordBits] &= ~(std::uint64_t{1} << (column % kWordBits));
+        group.columns[word_of(column)] &= ~bit_in_word(column);
     }
     std::erase_if(groups_, [](const Group& group) {
         return std::all_of(group.columns.begin(), group.columns.end(),

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/bit_words.h"
 #include "policy/assignment.h"
 #include "policy/devices.h"
 
@@ -13,7 +14,7 @@ namespace {
 constexpr std::size_t kEmptyRow = 1001;  // after the rows of 0..1000 idle milli
 
 void set_bit(std::uint64_t* row, std::size_t column) {
-    row[column / Feasibility::kWordBits] |= std::uint64_t{1} << (column % Feasibility::kWordBits);
+    row[word_of(column)] |= bit_in_word(column);
 }
 
 bool single_device(const DemandClass& c) {
@@ -61,7 +62,7 @@ Feasibility::Steps Feasibility::make_steps(Need need, Member member) const {
 void Feasibility::rebuild(const Catalog& catalog, std::span<const ClassIndex> classes) {
     catalog_ = catalog;
     columns_.assign(classes.begin(), classes.end());
-    words_ = (columns_.size() + kWordBits - 1) / kWordBits;
+    words_ = words_for(columns_.size());
     by_milli_.assign((kEmptyRow + 1) * words_, 0);
     by_empties_.assign((kMaxGpusPerNode + 1) * words_, 0);
     no_gpu_.assign(words_, 0);

@@ -22,8 +22,6 @@ namespace tessera {
 
 class Feasibility {
   public:
-    static constexpr int kWordBits = 64;
-
     // Rebuilds all rows for these classes; column i holds classes[i] (none = free column).
     void rebuild(const Catalog& catalog, std::span<const ClassIndex> classes);
 

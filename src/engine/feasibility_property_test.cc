@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "engine/class_placement.h"
 #include "engine/cluster.h"
 #include "engine/feasibility.h"
 #include "engine/test_cluster.h"
@@ -31,7 +32,7 @@ void fill(Cluster& cluster, const ClassTable& classes, Rng& rng) {
             !assign_devices(cluster.node(node), c, catalog, LinkMatrix(), devices)) {
             continue;
         }
-        cluster.take(testing_cluster::placement_of(node, c, cluster, devices), start++);
+        cluster.take(placement_of(c, cluster, node, devices), start++);
     }
 }
 

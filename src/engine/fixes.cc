@@ -190,8 +190,9 @@ class FixSearch {
         }
         std::stable_sort(fixes_.begin() + first, fixes_.end(),
                          [](const Fix& a, const Fix& b) { return a.nodes > b.nodes; });
-        if (fixes_.size() > static_cast<std::size_t>(first) + kMostTolerations) {
-            fixes_.resize(static_cast<std::size_t>(first) + kMostTolerations, fixes_.front());
+        const auto most = first + static_cast<std::ptrdiff_t>(kMostTolerations);
+        if (std::ssize(fixes_) > most) {
+            fixes_.erase(fixes_.begin() + most, fixes_.end());
         }
     }
 

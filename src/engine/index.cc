@@ -5,12 +5,12 @@
 #include <tuple>
 
 #include "base/assert.h"
+#include "base/bit_words.h"
 #include "policy/assignment.h"
 
 namespace tessera {
 namespace {
 
-constexpr std::size_t kWordBits = Feasibility::kWordBits;
 constexpr std::size_t kSpareNodes = 64;
 
 // Scorers share work between neighbours: classes that ask the same of GPUs lie together, those of
@@ -76,16 +76,16 @@ void Index::set_column(ClassIndex demand_class, ClassIndex instead_of, std::size
     feasibility_.rebuild(catalog(), columns_);
     admission_.set_column(column, demand_class);
     const std::size_t words = feasibility_.words();
-    const std::uint64_t bit = std::uint64_t{1} << (column % kWordBits);
+    const std::uint64_t bit = bit_in_word(column);
     const ClassIndex only[] = {demand_class};
     for (std::uint32_t n = 0; n < nodes; ++n) {
         const NodeState& state = cluster_.node(NodeIndex(n));
         feasibility_.evaluate(state, fit_.data());
         admission_.restrict(NodeIndex(n), fit_);
-        std::uint64_t& kept = sets_[n * words + column / kWordBits];
+        std::uint64_t& kept = sets_[n * words + word_of(column)];
         kept &= ~bit;
         Key key = 0;
-        if ((fit_[column / kWordBits] & bit) != 0) {
+        if ((fit_[word_of(column)] & bit) != 0) {
             kept |= bit;
             ++counts_[column];
             scorer_->score(state, only, std::span(&key, 1));
@@ -196,8 +196,7 @@ bool Index::consistent(std::size_t nodes) const {
         feasibility_.evaluate(cluster_.node(NodeIndex(n)), fit.data());
         for (std::size_t column = 0; column < columns_.size(); ++column) {
             Key fresh = 0;
-            const bool now = n < nodes &&
-                             ((fit[column / kWordBits] >> (column % kWordBits)) & 1) != 0 &&
+            const bool now = n < nodes && (fit[word_of(column)] & bit_in_word(column)) != 0 &&
                              cluster_.admits(NodeIndex(n), classes_[columns_[column]].filter);
             if (now) {
                 const ClassIndex only[] = {columns_[column]};

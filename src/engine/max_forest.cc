@@ -11,13 +11,13 @@
 
 #include "base/aligned_vector.h"
 #include "base/assert.h"
+#include "base/bit_words.h"
 
 namespace tessera {
 namespace {
 
 constexpr std::size_t kBlock = MaxForest::kBlock;
 constexpr std::size_t kRun = MaxForest::kRun;
-constexpr std::size_t kWordBits = 64;
 constexpr std::size_t kRunsPerWord = kWordBits / kRun;
 
 std::size_t blocks_of(std::size_t entries) {

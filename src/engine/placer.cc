@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/class_placement.h"
 #include "model/alternatives.h"
 #include "policy/assignment.h"
 
@@ -32,28 +33,6 @@ struct BestTwo {
         }
     }
 };
-
-Placement placement_of(const Cluster& cluster, NodeIndex node, const DemandClass& wanted,
-                       const DeviceList& devices) {
-    Placement placement;
-    placement.node = node;
-    placement.cpu = wanted.cpu;
-    placement.memory = wanted.memory;
-    placement.admin_access = wanted.admin_access;
-    std::size_t next = 0;
-    for (const GpuRequest& request : wanted.requests) {
-        for (int i = 0; i < request.gpus; ++i, ++next) {
-            const GpuState& device = cluster.node(node).gpus[devices[next].slot()];
-            const MemoryMib total = cluster.kind(device.kind).memory;
-            placement.grants.push_back({.request = request.name,
-                                        .gpu = devices[next],
-                                        .milli = request.milli,
-                                        .memory = memory_held(request, total),
-                                        .spare = request.spare});
-        }
-    }
-    return placement;
-}
 
 // Hosts counted by looking at every node: what the index knows without looking.
 class ScanCensus final : public Census {
@@ -371,7 +350,7 @@ std::optional<Placement> Placer::place_among(const Cluster& cluster, NodeIndex n
             return std::nullopt;
         }
     }
-    return placement_of(cluster, node, wanted, devices);
+    return placement_of(wanted, cluster, node, devices);
 }
 
 std::int64_t Placer::fitting_nodes(ClassIndex demand_class) {

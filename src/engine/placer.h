@@ -28,7 +28,9 @@ class Placer {
         // Classes with a column of their own; others are served by a scan of all nodes.
         std::size_t max_columns = 512;
         // A new epoch's index is built at once up to this many nodes, beside the old one in
-        // slices above, so that no decision waits for it.
+        // slices above, so that no decision waits for it. A larger index for nodes that joined (an
+        // eighth more than there were) or for a new kind of node is built at once in any case: a
+        // decision made by the old one would not see them.
         std::size_t rebuild_at_once_nodes = 2048;
         std::size_t slice_nodes = 2;
         // No index: every decision scans every node. The same placements, for comparison.

@@ -76,25 +76,4 @@ inline Placement pod_on(NodeIndex node, Grants grants) {
     return placement;
 }
 
-// What the class takes there with these devices, request by request.
-inline Placement placement_of(NodeIndex node, const DemandClass& c, const Cluster& cluster,
-                              const DeviceList& devices) {
-    Placement placement;
-    placement.node = node;
-    placement.cpu = c.cpu;
-    placement.memory = c.memory;
-    placement.admin_access = c.admin_access;
-    std::size_t next = 0;
-    for (const GpuRequest& request : c.requests) {
-        for (int i = 0; i < request.gpus; ++i, ++next) {
-            const KindIndex kind = cluster.node(node).gpus[devices[next].slot()].kind;
-            placement.grants.push_back({.request = {},
-                                        .gpu = devices[next],
-                                        .milli = request.milli,
-                                        .memory = memory_held(request, cluster.kind(kind).memory)});
-        }
-    }
-    return placement;
-}
-
 }  // namespace tessera::testing_cluster

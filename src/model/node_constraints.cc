@@ -110,6 +110,10 @@ Toleration toleration_in_words(const TaintToleration& one, const Vocabulary& nam
 }  // namespace
 
 Expected<TaintEffect> parse_effect(std::string_view word) {
+    if (word.empty()) {
+        return fail(ErrorKind::invalid, "effect is missing: {} are accepted",
+                    fmt::join(kTaintEffects, ", "));
+    }
     const auto found = std::find(kTaintEffects.begin(), kTaintEffects.end(), word);
     if (found == kTaintEffects.end()) {
         return fail(ErrorKind::invalid, "effect: {} is not accepted: {} are", in_quotes(word),
@@ -166,6 +170,17 @@ Expected<Toleration> toleration(TolerationDraft draft) {
     if (!draft.effect.empty()) {
         TESSERA_TRY(result.effect, parse_effect(draft.effect));
     }
+    result.key = std::move(draft.key);
+    result.value = std::move(draft.value);
+    return result;
+}
+
+Expected<Taint> taint(TaintDraft draft) {
+    if (draft.key.empty()) {
+        return fail(ErrorKind::invalid, "key is missing: the name of a taint is accepted");
+    }
+    Taint result;
+    TESSERA_TRY(result.effect, parse_effect(draft.effect));
     result.key = std::move(draft.key);
     result.value = std::move(draft.value);
     return result;

@@ -49,6 +49,13 @@ struct TolerationDraft {
 };
 Expected<Toleration> toleration(TolerationDraft draft);
 
+struct TaintDraft {
+    std::string key;
+    std::string value;
+    std::string effect;
+};
+Expected<Taint> taint(TaintDraft draft);
+
 // A whole number as labels are compared by: decimal, with or without a sign, of 64 bits.
 std::optional<std::int64_t> label_number(std::string_view text);
 
