@@ -159,6 +159,20 @@ TEST_F(DiagnosisTest, GroupsAreJudgedTogether) {
     EXPECT_EQ(judge_gang(ledger_.cluster(), catalog, whole, 5).code, RefusalCode::gang_too_large);
 }
 
+TEST_F(DiagnosisTest, ACordonedNodeHoldsNoMemberNowAndOneWhenItIsOpened) {
+    add(make_node("a", {.gpus = 2}));
+    NodeSpec cordoned = make_node("cordoned", {.gpus = 2});
+    NodeTaint closed;
+    closed.cordon = true;
+    cordoned.traits.taints = {closed};
+    add(std::move(cordoned));
+    const Catalog catalog = ledger_.cluster().catalog(classes_);
+    const GangVerdict four = judge_gang(ledger_.cluster(), catalog, make_class({}), 4);
+    EXPECT_EQ(four.members_now, 2);
+    EXPECT_EQ(four.members_empty, 4);
+    EXPECT_EQ(four.code, RefusalCode::gang_incomplete);
+}
+
 TEST(RefusalTable, NamesAndSentencesAreThereOnce) {
     std::vector<std::string_view> names;
     for (const RefusalInfo& info : refusal_table()) {

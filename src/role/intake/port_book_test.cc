@@ -74,6 +74,13 @@ TEST(PortBook, WholeGpusAndOtherPodsNeedNone) {
     EXPECT_EQ(writer.ports.free(NodeIndex(0)), 511U);
 }
 
+TEST(PortBook, APodThatNoLongerNeedsItsPortGivesItBack) {
+    Writer writer;
+    EXPECT_EQ(writer.port(share("a")), "50051");
+    EXPECT_EQ(writer.port(share("a", "2", "2")), "none");
+    EXPECT_EQ(writer.ports.free(NodeIndex(0)), 511U);
+}
+
 TEST(PortBook, IsRebuiltFromThePodsThatRun) {
     Writer before;
     std::vector<Pod> bound;
