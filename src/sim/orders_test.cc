@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
 
+#include "codec/test_directory.h"
 #include "sim/file.h"
 #include "sim/sim_fixture.h"
 
@@ -64,18 +64,13 @@ TEST(Orders, CpuOnlyWorkloadsEnd) {
 
 class OrderFilesTest : public testing::Test {
   protected:
-    void SetUp() override {
-        directory_ = testing::TempDir() + "tessera_orders";
-        std::filesystem::create_directories(directory_);
-    }
-    void TearDown() override { std::filesystem::remove_all(directory_); }
     void write(const std::string& name, const std::string& text) {
-        ASSERT_TRUE(write_file(directory_ + "/" + name, text).has_value());
+        ASSERT_TRUE(write_file(directory_.file(name), text).has_value());
     }
     Expected<RunOrder> read(std::uint64_t seed) {
-        return read_run_order({directory_, "w", seed}, mixed(), 2);
+        return read_run_order({directory_.path(), "w", seed}, mixed(), 2);
     }
-    std::string directory_;
+    TestDirectory directory_;
 };
 
 TEST_F(OrderFilesTest, ReadsBothFiles) {

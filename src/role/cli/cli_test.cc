@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "codec/test_directory.h"
 #include "role/cli/arguments.h"
 #include "role/cli/command.h"
 #include "role/cli/demo_view.h"
@@ -64,13 +65,13 @@ TEST(CommandLine, WrongUseOfSimSaysWhy) {
 // A file that lives as long as the test.
 class TempFile {
   public:
-    TempFile(const char* name, const std::string& text) : path_(testing::TempDir() + name) {
+    TempFile(const char* name, const std::string& text) : path_(directory_.file(name)) {
         EXPECT_TRUE(write_file(path_, text));
     }
-    ~TempFile() { std::remove(path_.c_str()); }
     const char* path() const { return path_.c_str(); }
 
   private:
+    TestDirectory directory_;
     std::string path_;
 };
 
@@ -124,7 +125,8 @@ TEST(CommandLine, OutputsAreTriedBeforeTheRuns) {
 }
 
 TEST(CommandLine, SuiteAndDemoTakePolicyFiles) {
-    const std::string file = testing::TempDir() + "tessera_cli_policy.yaml";
+    const TestDirectory directory;
+    const std::string file = directory.file("cli_policy.yaml");
     ASSERT_TRUE(write_file(file, "name: mine\nbase: bestfit\n").has_value());
     const std::string pair = "bestfit," + file;
     const Outcome suite =
@@ -138,7 +140,6 @@ TEST(CommandLine, SuiteAndDemoTakePolicyFiles) {
     EXPECT_THAT(demo.out, HasSubstr("policy mine"));
     EXPECT_EQ(tessera({"demo", "--policy", "nobody"}).code, kExitUse);
     EXPECT_EQ(tessera({"demo", "--policy", "no/such.yaml"}).code, kExitEnvironment);
-    std::remove(file.c_str());
 }
 
 TEST(CommandLine, SimPrintsTablesAndJson) {
@@ -201,7 +202,8 @@ TEST(CommandLine, SimTakesKetisConfigMap) {
 }
 
 TEST(CommandLine, TraceGeneratesAndShows) {
-    const std::string file = testing::TempDir() + "tessera_trace_test.csv";
+    const TestDirectory directory;
+    const std::string file = directory.file("trace_test.csv");
     EXPECT_EQ(tessera({"trace", "generate", "sevenths", "--count", "50", "-o", file.c_str()}).code,
               kExitFine);
     EXPECT_THAT(tessera({"trace", "show", file.c_str()}).out, HasSubstr("50 pods"));
@@ -213,7 +215,6 @@ TEST(CommandLine, TraceGeneratesAndShows) {
                 HasSubstr("1213 nodes with 6212 GPUs"));
     EXPECT_THAT(tessera({"trace", "show", file.c_str(), "--json"}).out,
                 HasSubstr(R"("shapes":{"8g96c384Gi:G2":549,)"));
-    std::remove(file.c_str());
     EXPECT_EQ(tessera({"trace", "generate", "nothing"}).code, kExitUse);
     EXPECT_EQ(tessera({"trace", "show", "no/such.csv"}).code, kExitEnvironment);
     EXPECT_EQ(tessera({"trace"}).code, kExitUse);
@@ -270,7 +271,8 @@ TEST(Progress, SaysHowLongItTakes) {
 }
 
 TEST(Inputs, LenientReadersSayWhatTheySkipped) {
-    const std::string file = testing::TempDir() + "tessera_inputs_test.csv";
+    const TestDirectory directory;
+    const std::string file = directory.file("inputs_test.csv");
     std::FILE* out = std::fopen(file.c_str(), "wb");
     ASSERT_NE(out, nullptr);
     std::fputs("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,1,1,500\nb,x,1,1,500\n", out);
@@ -284,7 +286,6 @@ TEST(Inputs, LenientReadersSayWhatTheySkipped) {
     ASSERT_TRUE(loaded.has_value());
     ASSERT_EQ(loaded->notes.size(), 1U);
     EXPECT_THAT(loaded->notes[0], HasSubstr("1 broken row skipped"));
-    std::remove(file.c_str());
 }
 
 }  // namespace

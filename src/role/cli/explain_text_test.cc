@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codec/state_json.h"
+#include "codec/test_directory.h"
 #include "role/cli/command.h"
 #include "role/cli/test_command.h"
 #include "sim/file.h"
@@ -26,18 +27,13 @@ using testing::Not;
 class Files : public testing::Test {
   protected:
     std::string write(const std::string& name, std::string_view text) {
-        const std::string path = testing::TempDir() + "tessera_explain_" + name;
+        const std::string path = directory_.file(name);
         EXPECT_TRUE(write_file(path, text));
-        paths_.push_back(path);
         return path;
     }
-    ~Files() override {
-        for (const std::string& path : paths_) {
-            std::remove(path.c_str());
-        }
-    }
 
-    std::vector<std::string> paths_;
+  private:
+    TestDirectory directory_;
 };
 
 constexpr std::string_view kState = R"({"version":1,"policy":"binpack","nodes":[
