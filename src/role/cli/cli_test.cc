@@ -34,12 +34,46 @@ TEST(CommandLine, HelpVersionAndUnknownCommands) {
     EXPECT_THAT(tessera({"--version"}).out, testing::MatchesRegex("tessera [0-9.]+\n"));
     const Outcome unknown = tessera({"fly"});
     EXPECT_EQ(unknown.code, kExitUse);
-    EXPECT_THAT(unknown.err, HasSubstr("the commands are demo, sim"));
+    EXPECT_THAT(unknown.err, HasSubstr("fly: no such command; the commands are demo, sim"));
     for (const Command& command : commands()) {
         const Outcome help = tessera({"help", std::string(command.name).c_str()});
         EXPECT_EQ(help.code, kExitFine) << command.name;
         EXPECT_FALSE(help.out.empty()) << command.name;
     }
+}
+
+TEST(CommandLine, SlipsAreAnsweredWithWhatWasMeant) {
+    const auto refused = [](const std::vector<std::string>& arguments) {
+        const Outcome outcome = tessera(arguments);
+        EXPECT_EQ(outcome.code, kExitUse);
+        EXPECT_EQ(outcome.out, "");
+        return outcome.err;
+    };
+    EXPECT_EQ(refused({"sim", "--polcy", "fgd"}),
+              "tessera: --polcy: no such flag; did you mean --policy? tessera sim --help explains "
+              "the flags\n");
+    EXPECT_THAT(refused({"sim", "--polcy=fgd"}), HasSubstr("--polcy: no such flag; did you"));
+    EXPECT_THAT(refused({"explain", "--stat", "x"}), HasSubstr("did you mean --state?"))
+        << "rather than that --state is missing";
+    EXPECT_THAT(refused({"policy", "list", "--jsn"}),
+                HasSubstr("did you mean --json? tessera policy list --help"));
+    EXPECT_THAT(refused({"sim", "--nonsense"}),
+                HasSubstr("--nonsense: no such flag; tessera sim --help"));
+    EXPECT_THAT(refused({"sm"}), HasSubstr("sm: no such command; did you mean sim? the commands"));
+    EXPECT_THAT(refused({"help", "polcy"}), HasSubstr("did you mean policy?"));
+    EXPECT_THAT(refused({"policy", "lst"}),
+                HasSubstr("lst: no such command; did you mean list? the commands are list, show"));
+    EXPECT_THAT(refused({"policy"}), HasSubstr("a command is missing after tessera policy"));
+    EXPECT_THAT(refused({"completion", "bsh"}), HasSubstr("no such shell; did you mean bash?"));
+    EXPECT_THAT(refused({"sim", "fgd"}), HasSubstr("fgd: one word too many"));
+    EXPECT_THAT(refused({"sim", "\033[31m"}), HasSubstr("\"\\x1b[31m\": one word too many"));
+    EXPECT_THAT(refused({"sim", "--protocol", "quue"}),
+                HasSubstr("--protocol: \"quue\" is not accepted; did you mean queue? inflate, "));
+    EXPECT_THAT(refused({"sim", "--policy"}), HasSubstr("--policy: its value is missing"));
+    EXPECT_THAT(refused({"sim", "--policy", "a", "--policy", "b"}),
+                HasSubstr("--policy: is there more than once"));
+    EXPECT_THAT(refused({"sim", "--policy", "fdg"}), HasSubstr("did you mean fgd?"));
+    EXPECT_THAT(refused({"policy", "show", "fdg"}), HasSubstr("did you mean fgd?"));
 }
 
 TEST(CommandLine, WrongUseOfSimSaysWhy) {
@@ -121,6 +155,31 @@ TEST(CommandLine, OutputsAreTriedBeforeTheRuns) {
         EXPECT_TRUE(outcome.out.empty()) << flag;
     }
     EXPECT_EQ(tessera({"sim", "--html", "/"}).code, kExitEnvironment);
+}
+
+TEST(CommandLine, PoliciesOfOneRunDifferInName) {
+    const auto refused = [](const std::vector<std::string>& arguments) {
+        const Outcome outcome = tessera(arguments);
+        EXPECT_EQ(outcome.code, kExitUse);
+        return outcome.err;
+    };
+    EXPECT_THAT(refused({"sim", "--policy", "fgd,fgd"}), HasSubstr("fgd is there twice; name it"));
+    EXPECT_THAT(refused({"sim", "--suite", "transfer", "--policy", "fgd,fgd"}),
+                HasSubstr("fgd is there twice"));
+    const TempFile one("tessera_one.yaml", "name: mine\nbase: bestfit\n");
+    const TempFile other("tessera_other.yaml", "name: mine\nbase: fgd\n");
+    const std::string pair = std::string(one.path()) + "," + other.path();
+    EXPECT_THAT(refused({"sim", "--policy", pair}),
+                AllOf(HasSubstr(one.path()), HasSubstr(other.path()),
+                      HasSubstr("both have the name \"mine\""), HasSubstr("give one of them")));
+    const TempFile shipped("tessera_shipped.yaml", "# mine\nname: fgd\nbase: bestfit\n");
+    const std::string alone = refused({"sim", "--policy", shipped.path()});
+    EXPECT_THAT(alone, HasSubstr(std::string(shipped.path()) +
+                                 ":2: name: \"fgd\" is a shipped policy's name; give this"));
+    EXPECT_EQ(tessera({"policy", "check", shipped.path()}).code, kExitNo);
+    const Outcome published = tessera({"sim", "--nodes", "2x8g96c768Gi", "--count", "20",
+                                       "--policy", "published,random", "--csv"});
+    EXPECT_EQ(published.code, kExitFine) << published.err << "named alone and by its group is once";
 }
 
 TEST(CommandLine, SuiteAndDemoTakePolicyFiles) {

@@ -90,9 +90,8 @@ void add_run_flags(CLI::App& app, SimFlags& flags) {
                    "NAME|FILE.yaml[,...]; published = the six of FGD's paper (tessera)")
         ->type_name("POLICIES");
     app.add_option("--seeds", flags.seeds, "42, 42-51 or 1,2,7-9 (42)")->type_name("LIST");
-    app.add_option("--protocol", flags.protocol, "how pods come and go (inflate)")
-        ->type_name("NAME")
-        ->check(CLI::IsMember({"inflate", "churn", "queue"}));
+    one_of(app.add_option("--protocol", flags.protocol, "how pods come and go (inflate)"),
+           {"inflate", "churn", "queue"});
     real_number(app.add_option("--ratio", flags.ratio, "inflate: demand over GPU capacity (1.3)"),
                 0.01, 100);
     app.add_option("--orders", flags.orders,
@@ -105,18 +104,16 @@ void add_run_flags(CLI::App& app, SimFlags& flags) {
     whole_number(
         app.add_option("--arrivals", flags.arrivals, "churn, queue: pods that come (40000)"), 10,
         100'000'000);
-    app.add_option("--lifetimes", flags.lifetimes,
-                   "churn, queue: exponential, log-normal, longer for larger pods (exp)")
-        ->type_name("NAME")
-        ->check(CLI::IsMember({"exp", "logn", "exp-size", "logn-size"}));
-    app.add_option("--discipline", flags.discipline, "queue: who may start (backfill)")
-        ->type_name("NAME")
-        ->check(CLI::IsMember({"strict", "backfill", "priority"}));
-    app.add_option("--times", flags.times,
-                   "queue: the list's submit times and durations, or drawn ones (trace for Philly "
-                   "lists, else draw)")
-        ->type_name("NAME")
-        ->check(CLI::IsMember({"trace", "draw"}));
+    one_of(app.add_option("--lifetimes", flags.lifetimes,
+                          "churn, queue: exponential, log-normal, longer for larger pods (exp)"),
+           {"exp", "logn", "exp-size", "logn-size"});
+    one_of(app.add_option("--discipline", flags.discipline, "queue: who may start (backfill)"),
+           {"strict", "backfill", "priority"});
+    one_of(app.add_option(
+               "--times", flags.times,
+               "queue: the list's submit times and durations, or drawn ones (trace for Philly "
+               "lists, else draw)"),
+           {"trace", "draw"});
     whole_number(app.add_option("--threads", flags.threads, "runs at once (0: one per core)"), 0,
                  1024);
 }
@@ -132,9 +129,8 @@ void add_output_flags(CLI::App& app, SimFlags& flags) {
         ->type_name("FILE");
     whole_number(app.add_option("--at", flags.at, "with --state: when so many pods have come"), 1,
                  100'000'000);
-    app.add_option("--suite", flags.suite.name, "a set of experiments instead")
-        ->type_name("NAME")
-        ->check(CLI::IsMember({"transfer"}));
+    one_of(app.add_option("--suite", flags.suite.name, "a set of experiments instead"),
+           {"transfer"});
     app.add_option("--data", flags.suite.data, "suite: directory with the real lists")
         ->type_name("DIR");
     app.add_option("--cells", flags.suite.cells, "suite: only cells whose name contains this")
@@ -208,21 +204,23 @@ Expected<void> check_outputs(const SimFlags& flags) {
 Expected<std::vector<std::string>> policy_names(const std::string& text) {
     TESSERA_TRY(const auto names, parse_list("--policy", text));
     std::vector<std::string> policies;
+    // A policy named alone and by "published" runs once.
+    const auto named = [&](std::string_view name) {
+        return std::find(names.begin(), names.end(), name) != names.end() ||
+               std::find(policies.begin(), policies.end(), name) != policies.end();
+    };
     for (const std::string& name : names) {
-        if (name == "published") {
-            policies.insert(policies.end(), kPublishedPolicies.begin(), kPublishedPolicies.end());
-        } else {
+        if (name != "published") {
             policies.push_back(name);
+            continue;
+        }
+        for (const std::string_view one : kPublishedPolicies) {
+            if (!named(one)) {
+                policies.emplace_back(one);
+            }
         }
     }
-    // A policy named twice, alone and by "published", runs once.
-    std::vector<std::string> once;
-    for (std::string& name : policies) {
-        if (std::find(once.begin(), once.end(), name) == once.end()) {
-            once.push_back(std::move(name));
-        }
-    }
-    return once;
+    return policies;
 }
 
 Protocol protocol_of(const std::string& text) {
@@ -246,6 +244,7 @@ Expected<Experiment> experiment_of(const CLI::App& app, const SimFlags& flags,
         TESSERA_TRY(PolicySource source, PolicySource::open(name));
         experiment.policies.push_back(std::move(source));
     }
+    TESSERA_CHECK(check_names_differ(experiment.policies));
     TESSERA_TRY(experiment.seeds, parse_seeds(flags.seeds));
     TESSERA_CHECK(check_policies(experiment.policies, workload));
     experiment.threads = flags.threads;
