@@ -2,13 +2,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
 #include <sstream>
 
 #include "role/cli/arguments.h"
 #include "role/cli/command.h"
 #include "role/cli/demo_view.h"
 #include "role/cli/inputs.h"
+#include "role/cli/live_screen.h"
 #include "role/cli/progress.h"
+#include "role/cli/terminal.h"
 #include "role/cli/test_command.h"
 #include "sim/file.h"
 
@@ -294,6 +300,36 @@ TEST(Demo, WithoutATerminalItIsPlainLines) {
     EXPECT_EQ(demo.code, kExitFine) << demo.err;
     EXPECT_EQ(demo.out.find('\033'), std::string::npos);
     EXPECT_THAT(demo.out, HasSubstr("24 simulated hours on 12 nodes with 96 GPUs"));
+}
+
+TEST(Demo, HoursAndNodesAreCountedInWords) {
+    EXPECT_THAT(tessera({"demo", "--nodes", "1x8g96c768Gi"}).out,
+                HasSubstr("24 simulated hours on 1 node with 8 GPUs"));
+}
+
+TEST(Demo, TheScreenIsLeftClean) {
+    EXPECT_EQ(screen_frame("a\nb\n"), "\033[Ha\033[K\nb\033[K\n\033[J");
+    EXPECT_THAT(opened_screen(), HasSubstr("\033[?25l")) << "no cursor";
+    EXPECT_EQ(closed_screen(), "\r\033[J\033[?25h") << "no rest of a line, and a cursor";
+}
+
+// A terminal of our own, whatever the tests run on.
+TEST(Terminal, EscapesAreForThoseThatObeyThem) {
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    ASSERT_GE(terminal, 0);
+    const char* before = std::getenv("TERM");
+    const std::string kept = before == nullptr ? "" : before;
+    setenv("TERM", "xterm", 1);
+    EXPECT_TRUE(moves_cursor(terminal));
+    EXPECT_FALSE(moves_cursor(-1)) << "no terminal";
+    setenv("TERM", "dumb", 1);
+    EXPECT_FALSE(moves_cursor(terminal));
+    unsetenv("TERM");
+    EXPECT_FALSE(moves_cursor(terminal));
+    setenv("TERM", "", 1);
+    EXPECT_FALSE(moves_cursor(terminal));
+    before == nullptr ? unsetenv("TERM") : setenv("TERM", kept.c_str(), 1);
+    close(terminal);
 }
 
 TEST(Demo, TheViewFitsASmallTerminal) {
