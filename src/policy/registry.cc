@@ -45,7 +45,8 @@ constexpr auto kEntries = std::to_array<Entry>({
          }
          return std::make_unique<FgdPolicy>(typical_mix(context.mix));
      }},
-    {{"fgd-published", "the same in the authors' floating-point arithmetic; simulator only"},
+    {{"fgd-published",
+      "simulator only: fgd in the authors' floating-point arithmetic, the mix known beforehand"},
      [](const PolicyContext& context) -> Expected<std::unique_ptr<Policy>> {
          if (context.mix.empty()) {
              return fail(ErrorKind::invalid,

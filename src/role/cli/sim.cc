@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 
+#include "base/wording.h"
 #include "codec/state_json.h"
 #include "role/cli/arguments.h"
 #include "role/cli/command.h"
@@ -31,13 +32,16 @@ constexpr const char* kExamples = R"(Examples:
       the six published policies in the published orders, with the published table beside ours
   tessera sim --protocol churn --load 0.95 --lifetimes logn --policy tessera,fgd
   tessera sim --protocol queue --pods philly --nodes 64x8g96c768Gi --discipline strict
-  tessera sim --nodes 12x8g96c768Gi --protocol queue --load 0.9 --state now.json --at 2000
+  tessera sim --nodes 12x8g96c768Gi@80Gi --protocol queue --load 0.9 --state now.json --at 2000
       then tessera explain --state now.json ...
   tessera sim --suite transfer --quick [--policy REFERENCE,CANDIDATE]
       other clusters and other pods, tessera against fgd, losses marked (exit code 1)
 
 Nodes are a CSV file (openb or Alibaba spot columns), a list in one line such as
-64x8g96c768Gi,12x4g48c384Gi:A100, or the name of a built-in list: openb, spot, spot-quarter.
+64x8g96c768Gi@80Gi,12x4g48c384Gi:A100, or the name of a built-in list: openb, spot, spot-quarter.
+In a list an item is [COUNTx]GPUSgCOREScMEMORY[:MODEL][@GPUMEMORY]: so many nodes with so many GPUs,
+cores and memory each; @80Gi is the memory of each GPU, by default what is usual for its model,
+else unknown. Pods that ask for GPU memory need it known.
 Pods are a CSV file (openb, Philly or Alibaba v2025 columns; .gz too) or the name of a workload
 that is generated: openb, gpushareNN, multigpuNN, gpuspecNN, cpuNNN, llm, sevenths, notebooks,
 philly.
@@ -302,8 +306,10 @@ void note(const std::string& text) { fmt::print(stderr, "tessera: {}\n", text); 
 void drop_misfits(ExperimentInputs& inputs) {
     inputs.workload = without_misfits(inputs.workload, inputs.nodes);
     if (inputs.workload.dropped > 0) {
-        note(fmt::format("{} pods fit on no node, even empty, and are left out",
-                         inputs.workload.dropped));
+        const auto dropped = static_cast<std::int64_t>(inputs.workload.dropped);
+        note(fmt::format("{} no node, even empty, and {} left out",
+                         dropped == 1 ? "1 pod fits on" : counted(dropped, "pod") + " fit on",
+                         dropped == 1 ? "is" : "are"));
     }
 }
 
@@ -311,7 +317,7 @@ Expected<std::vector<PolicyResult>> run_with_progress(const ExperimentInputs& in
                                                       const Experiment& experiment) {
     ExperimentProgress progress;
     const ProgressBar bar(
-        fmt::format("{} runs", experiment.policies.size() * experiment.seeds.size()), [&] {
+        counted(std::ssize(experiment.policies) * std::ssize(experiment.seeds), "run"), [&] {
             const auto total = static_cast<double>(progress.arrivals_total.load());
             const auto done = static_cast<double>(progress.arrivals_done.load());
             return total > 0 ? done / total : 0.0;
@@ -378,8 +384,10 @@ Expected<void> simulate(const CLI::App& app, const SimFlags& flags) {
         TESSERA_CHECK(write_state(flags.state, state, loaded.models));
     }
     if (results.front().untimed > 0) {
-        note(fmt::format("{} pods have no times in the trace and are left out",
-                         results.front().untimed));
+        const auto untimed = static_cast<std::int64_t>(results.front().untimed);
+        note(fmt::format("{} no times in the trace and {} left out",
+                         untimed == 1 ? "1 pod has" : counted(untimed, "pod") + " have",
+                         untimed == 1 ? "is" : "are"));
     }
     ReportContext context;
     context.protocol = experiment.protocol;
