@@ -127,7 +127,9 @@ void write_devices(const DeviceChoice& devices, JsonWriter& json) {
         json.begin_object();
         json.member("gpu", reason.gpu.value());
         json.member("idleMilli", reason.idle.value());
-        json.member("freeMemoryMib", reason.free_memory.value());
+        if (reason.memory_known) {
+            json.member("freeMemoryMib", reason.free_memory.value());
+        }
         json.member("shares", reason.shares);
         json.end_object();
     }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/wording.h"
 
 namespace tessera {
 namespace {
@@ -175,8 +176,8 @@ Expected<std::int64_t> whole_number(const JsonValue& value, std::string_view whe
     const auto [at, error] = std::from_chars(value.text.data(), end, number);
     if (value.kind != JsonValue::Kind::number || error != std::errc() || at != end ||
         number < min || number > max) {
-        return fail(ErrorKind::invalid, "{}: {} is not accepted: a whole number from {} to {} is",
-                    where, describe(value), min, max);
+        return fail(ErrorKind::invalid, "{}: {} is not accepted: {}{} is", where, describe(value),
+                    min == max ? "" : "a whole number ", range_text(min, max));
     }
     return number;
 }

@@ -120,9 +120,14 @@ Expected<Item> parse_item(std::string_view text) {
 
 Expected<void> check_item(const Item& item, std::size_t nodes_so_far) {
     const auto room = static_cast<std::int64_t>(kNodeSpecNodesMax - nodes_so_far);
-    if (item.count < 1 || item.count > room) {
-        return fail(ErrorKind::invalid, "nodes: a count of {} is not from 1 to {}, {} in all",
-                    item.count, room, kNodeSpecNodesMax);
+    if (item.count < 1) {
+        return fail(ErrorKind::invalid, "nodes: a count of {} is not accepted; 1 or more is",
+                    item.count);
+    }
+    if (item.count > room) {
+        return fail(ErrorKind::invalid,
+                    "nodes: a count of {} makes more nodes than the {} in all that are accepted",
+                    item.count, kNodeSpecNodesMax);
     }
     if (item.gpus > kMaxGpusPerNode) {
         return fail(ErrorKind::invalid, "nodes: {} GPUs on a node; 0 to {} are possible", item.gpus,

@@ -126,7 +126,7 @@ TEST(StateJson, LabelsTaintsAndConstraintsAreCarried) {
 
 TEST(StateJson, ErrorsNameThePlaceAndWhatIsAccepted) {
     EXPECT_THAT(error_of("{}"), HasSubstr("version is missing"));
-    EXPECT_THAT(error_of(R"({"version":2,"nodes":[]})"), HasSubstr("from 1 to 1"));
+    EXPECT_THAT(error_of(R"({"version":2,"nodes":[]})"), HasSubstr("2 is not accepted: 1 is"));
     EXPECT_THAT(error_of(R"({"version":1})"), HasSubstr("nodes is missing"));
     EXPECT_THAT(error_of(R"({"version":1,"nodes":[],"node":[]})"), HasSubstr("\"node\""));
     EXPECT_THAT(error_of(R"({"version":1,"seed":"x","nodes":[]})"), HasSubstr("seed"));

@@ -4,14 +4,15 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "base/wording.h"
 #include "model/model_name.h"
 
 namespace tessera {
 namespace {
 
 auto out_of_bounds(std::string_view key, std::string_view value, const Bounds& bounds) {
-    return fail(ErrorKind::invalid, "{}: {} is not accepted: a whole number of {} from {} to {} is",
-                key, value, bounds.what, bounds.min, bounds.max);
+    return fail(ErrorKind::invalid, "{}: {} is not accepted: a whole number of {} {} is", key,
+                value, bounds.what, range_text(bounds.min, bounds.max));
 }
 
 // Containers in the order in which they start, with their roles.

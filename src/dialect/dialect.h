@@ -87,6 +87,8 @@ struct Dialect {
     std::string_view name;
     // Schedulers whose pods speak it, also those that ask for no GPU.
     std::vector<std::string_view> schedulers;
+    // By what pods ask first, for people: "nvidia.com/gpu".
+    std::string_view asked_by;
     // The first key by which the pod asks for GPUs in this vocabulary; empty when it does not.
     std::string (*asks)(const Pod&);
     // GPU requests, uses, and what else the vocabulary says (models, gang, priority, class).

@@ -213,6 +213,9 @@ Expected<std::vector<GpuSpec>> node_gpus(const Node& node, DialectContext& conte
 
 }  // namespace
 
-Dialect elastic_dialect() { return {"elastic", {}, asks, demand, marks, read_back, node_gpus}; }
+Dialect elastic_dialect() {
+    return {"elastic", {},       "elasticgpu.io/gpu-core and gpu-memory", asks, demand, marks,
+            read_back, node_gpus};
+}
 
 }  // namespace tessera

@@ -122,7 +122,9 @@ Expected<std::vector<GpuSpec>> node_gpus(const Node& node, DialectContext& conte
 
 }  // namespace
 
-Dialect gpushare_dialect() { return {"gpushare", {}, asks, demand, marks, read_back, node_gpus}; }
+Dialect gpushare_dialect() {
+    return {"gpushare", {}, kMemory, asks, demand, marks, read_back, node_gpus};
+}
 
 MemoryUnit gpushare_unit(const Node& node) {
     const auto found = inventory(node);

@@ -189,7 +189,7 @@ Expected<std::vector<GpuSpec>> node_gpus(const Node& node, DialectContext& conte
 }  // namespace
 
 Dialect keti_dialect() {
-    return {"keti", {"gpu-scheduler"}, asks, demand, marks, read_back, node_gpus};
+    return {"keti", {"gpu-scheduler"}, kGpus, asks, demand, marks, read_back, node_gpus};
 }
 
 }  // namespace tessera

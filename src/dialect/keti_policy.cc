@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "base/text.h"
+#include "base/wording.h"
 #include "dialect/asking.h"
 
 namespace tessera {
@@ -119,14 +120,12 @@ Expected<void> read_key(std::string_view key, std::string_view value, KetiPolicy
             return {};
         }
     }
-    return fail(ErrorKind::invalid, "{} is no key of the policy; there are {}, {}, {}, {}",
-                in_quotes(key), kWeights, kNvlink, kAllocate, [] {
-                    std::vector<std::string_view> keys;
-                    for (const Switch& entry : kSwitches) {
-                        keys.push_back(entry.key);
-                    }
-                    return fmt::format("{}", fmt::join(keys, ", "));
-                }());
+    std::vector<std::string_view> keys{kWeights, kNvlink, kAllocate};
+    for (const Switch& entry : kSwitches) {
+        keys.push_back(entry.key);
+    }
+    return fail(ErrorKind::invalid, "{}: no such key of KETI's policy;{} the keys are {}",
+                shown(key), did_you_mean(key, keys), fmt::join(keys, ", "));
 }
 
 }  // namespace

@@ -78,7 +78,8 @@ TEST(KetiPolicyMap, OtherMalformedValues) {
     EXPECT_THAT(error_of({{"nvlink-weight-percentage", "-1"}}), HasSubstr("in 0..10000"));
     EXPECT_THAT(error_of({{"nvlink-weight-percentage", "99999999999"}}), HasSubstr("in 0..10000"));
     EXPECT_THAT(error_of({{"avoid-nvlink-one-gpu", "yes"}}), HasSubstr("neither \"true\""));
-    EXPECT_THAT(error_of({{"avoid-nvlink", "true"}}), HasSubstr("is no key of the policy"));
+    EXPECT_THAT(error_of({{"avoid-nvlink", "true"}}),
+                HasSubstr("did you mean avoid-nvlink-one-gpu? the keys are"));
 }
 
 }  // namespace

@@ -40,9 +40,13 @@ Expected<std::vector<GpuSpec>> node_gpus(const Node&, DialectContext&) {
 }  // namespace
 
 Dialect kube_knots_dialect() {
-    return {"kube-knots", {"custom-scheduler", "improved-custom-scheduler"},
-            asks,         demand,
-            marks,        read_back,
+    return {"kube-knots",
+            {"custom-scheduler", "improved-custom-scheduler"},
+            "the label GPU_MEM_REQ",
+            asks,
+            demand,
+            marks,
+            read_back,
             node_gpus};
 }
 

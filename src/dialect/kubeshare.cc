@@ -182,7 +182,13 @@ Expected<std::vector<GpuSpec>> node_gpus(const Node& node, DialectContext& conte
 }  // namespace
 
 Dialect kubeshare_dialect() {
-    return {"kubeshare", {"kubeshare-scheduler"}, kubeshare_asks, demand, marks, read_back,
+    return {"kubeshare",
+            {"kubeshare-scheduler"},
+            "the label sharedgpu/gpu_limit",
+            kubeshare_asks,
+            demand,
+            marks,
+            read_back,
             node_gpus};
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "base/text.h"
+#include "base/wording.h"
 #include "model/gpu.h"
 
 namespace tessera {
@@ -54,8 +55,8 @@ Expected<std::int64_t> integer(std::string_view key, std::string_view text, cons
     const char* end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, value);
     if (error != std::errc() || stop != end || value < range.low || value > range.high) {
-        return fail(ErrorKind::invalid, "{}: {} is not accepted: {} from {} to {} is", key,
-                    in_quotes(text), range.what, range.low, range.high);
+        return fail(ErrorKind::invalid, "{}: {} is not accepted: {} {} is", key, in_quotes(text),
+                    range.what, range_text(range.low, range.high));
     }
     return value;
 }

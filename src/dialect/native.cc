@@ -147,7 +147,7 @@ Expected<std::vector<GpuSpec>> node_gpus(const Node& node, DialectContext& conte
 }  // namespace
 
 Dialect native_dialect() {
-    return {"native", {"tessera"}, asks, demand, marks, read_back, node_gpus};
+    return {"native", {"tessera"}, kOwnGpus, asks, demand, marks, read_back, node_gpus};
 }
 
 }  // namespace tessera

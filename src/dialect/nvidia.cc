@@ -118,6 +118,8 @@ Expected<std::vector<GpuSpec>> node_gpus(const Node& node, DialectContext& conte
 
 }  // namespace
 
-Dialect nvidia_dialect() { return {"nvidia", {}, asks, demand, marks, read_back, node_gpus}; }
+Dialect nvidia_dialect() {
+    return {"nvidia", {}, "nvidia.com/gpu", asks, demand, marks, read_back, node_gpus};
+}
 
 }  // namespace tessera

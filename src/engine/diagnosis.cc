@@ -33,7 +33,8 @@ std::optional<RefusalCode> gpu_reason(const DeviceView& device, const DemandClas
         return RefusalCode::gpu_model_mismatch;
     }
     if (placed.memory_on(kind.memory) > kind.memory) {
-        return RefusalCode::gpu_memory_too_small;
+        return kind.memory.value() == 0 ? RefusalCode::gpu_memory_unknown
+                                        : RefusalCode::gpu_memory_too_small;
     }
     if (!well) {
         return RefusalCode::gpu_unhealthy;

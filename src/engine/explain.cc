@@ -32,15 +32,18 @@ DeviceChoice device_choice(const Cluster& cluster, const Catalog& catalog,
                            const DemandClass& placed, const Placement& placement) {
     DeviceChoice choice;
     const NodeState& state = cluster.node(placement.node);
+    const NodeSpec& spec = cluster.spec(placement.node);
     const DeviceMask fitting = fitting_devices(state, placed, catalog);
     DeviceMask taken = 0;
     for (const DeviceGrant& grant : placement.grants) {
         if ((taken >> grant.gpu.slot() & 1U) == 0) {
             const GpuState& device = state.gpus[grant.gpu.slot()];
-            choice.taken.push_back({.gpu = grant.gpu,
-                                    .idle = MilliGpu(device.idle_milli),
-                                    .free_memory = MemoryMib(device.free_memory_mib),
-                                    .shares = device.shares});
+            choice.taken.push_back(
+                {.gpu = grant.gpu,
+                 .idle = MilliGpu(device.idle_milli),
+                 .free_memory = MemoryMib(device.free_memory_mib),
+                 .shares = device.shares,
+                 .memory_known = spec.gpus[grant.gpu.slot()].memory.value() > 0});
             taken |= DeviceMask{1} << grant.gpu.slot();
         }
     }
@@ -51,7 +54,7 @@ DeviceChoice device_choice(const Cluster& cluster, const Catalog& catalog,
         choice.tightest = here <= value(tightest_device(state, fitting));
         choice.emptiest = here >= value(emptiest_device(state, fitting));
     }
-    const LinkMatrix& links = cluster.spec(placement.node).links;
+    const LinkMatrix& links = spec.links;
     if (choice.taken.size() > 1 && !links.empty()) {
         choice.slowest_link = set_quality(links, taken).worst;
     }

@@ -31,6 +31,8 @@ constexpr auto kTable = std::to_array<RefusalInfo>({
      "the GPU is handed out through device claims only"},
     {gpu_model_mismatch, never_here, "GpuModelMismatch",
      "the GPU is of a model that the pod does not allow"},
+    {gpu_memory_unknown, never_here, "GpuMemoryUnknown",
+     "the pod asks for GPU memory, and that of the GPU is not known"},
     {gpu_memory_too_small, never_here, "GpuMemoryTooSmall",
      "the whole GPU has less memory than the pod asks for"},
     {gpu_unhealthy, not_now, "GpuUnhealthy", "the GPU is unhealthy or being drained"},

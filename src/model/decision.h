@@ -47,6 +47,7 @@ enum class RefusalCode : std::uint8_t {
     node_memory_insufficient,
     allocator_mismatch,
     gpu_model_mismatch,
+    gpu_memory_unknown,
     gpu_memory_too_small,
     gpu_unhealthy,
     gpu_held_whole,
@@ -59,7 +60,7 @@ enum class RefusalCode : std::uint8_t {
     gang_too_large,
     gang_incomplete,
 };
-inline constexpr std::size_t kRefusalCodes = 25;
+inline constexpr std::size_t kRefusalCodes = 26;
 
 struct RefusalInfo {
     RefusalCode code;
@@ -162,8 +163,9 @@ struct Candidate {
 struct DeviceReason {
     GpuIndex gpu;
     MilliGpu idle;
-    MemoryMib free_memory;
+    MemoryMib free_memory;  // meaningless where the GPU's memory is not known
     std::int32_t shares = 0;
+    bool memory_known = true;
 };
 
 struct DeviceChoice {

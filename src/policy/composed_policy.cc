@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/wording.h"
 #include "policy/rule_scorer.h"
 #include "policy/rules.h"
 #include "policy/tessera/tessera_policy.h"
@@ -123,6 +124,17 @@ std::string names_of(const Range& range) {
     return names;
 }
 
+// "\"binpak\" is not known; did you mean binpack? the scores are binpack, spread"
+template <class Range>
+std::string not_known(std::string_view given, std::string_view are, const Range& range) {
+    std::vector<std::string_view> names;
+    for (const auto& entry : range) {
+        names.push_back(entry.name);
+    }
+    return fmt::format("{} is not known;{} {} {}", in_quotes(given), did_you_mean(given, names),
+                       are, names_of(range));
+}
+
 template <class Value, std::size_t N>
 Expected<Value> word(const PolicySpec& spec, std::string_view key,
                      const Located<std::string>& given, const std::array<Word<Value>, N>& words) {
@@ -131,8 +143,7 @@ Expected<Value> word(const PolicySpec& spec, std::string_view key,
             return known.value;
         }
     }
-    return wrong(spec, given.line, "{}: {} is not known; accepted are {}", key,
-                 in_quotes(given.value), names_of(words));
+    return wrong(spec, given.line, "{}: {}", key, not_known(given.value, "accepted are", words));
 }
 
 template <class Value, std::size_t N>
@@ -214,8 +225,8 @@ Expected<std::vector<WeightedRule>> rules_of(const PolicySpec& spec) {
             return known.name == score.name.value;
         });
         if (found == table.end()) {
-            return wrong(spec, score.name.line, "score {} is not known; the scores are {}",
-                         in_quotes(score.name.value), names_of(table));
+            return wrong(spec, score.name.line, "score {}",
+                         not_known(score.name.value, "the scores are", table));
         }
         if (std::any_of(result.begin(), result.end(),
                         [&](const WeightedRule& rule) { return rule.name == found->name; })) {
@@ -275,8 +286,8 @@ Expected<TesseraParameters> parameters_of(const PolicySpec& spec) {
             kParameters.begin(), kParameters.end(),
             [&](const Parameter& known) { return known.info.name == given.name.value; });
         if (found == kParameters.end()) {
-            return wrong(spec, given.name.line, "parameter {} is not known; the parameters are {}",
-                         in_quotes(given.name.value), names_of(kParameterInfos));
+            return wrong(spec, given.name.line, "parameter {}",
+                         not_known(given.name.value, "the parameters are", kParameterInfos));
         }
         if (std::find(seen.begin(), seen.end(), found->info.name) != seen.end()) {
             return wrong(spec, given.name.line, "parameter {} is there twice", found->info.name);
@@ -322,8 +333,8 @@ Expected<void> check_base(const PolicySpec& spec) {
     const auto known = known_policies();
     if (std::none_of(known.begin(), known.end(),
                      [&](const PolicyInfo& info) { return info.name == spec.base->value; })) {
-        return wrong(spec, spec.base->line, "base: {} is not known; the policies are {}",
-                     in_quotes(spec.base->value), names_of(known));
+        return wrong(spec, spec.base->line, "base: {}",
+                     not_known(spec.base->value, "the policies are", known));
     }
     if (!spec.parameters.empty() && spec.base->value != "tessera") {
         return wrong(spec, spec.parameters.front().name.line,
@@ -438,8 +449,7 @@ Expected<PolicySpec> shipped_policy(std::string_view name) {
     const auto info = std::find_if(known.begin(), known.end(),
                                    [&](const PolicyInfo& entry) { return entry.name == name; });
     if (info == known.end()) {
-        return fail(ErrorKind::not_found, "policy {} is not known; the policies are {}",
-                    in_quotes(name), names_of(known));
+        return fail(ErrorKind::not_found, "policy {}", not_known(name, "the policies are", known));
     }
     PolicySpec spec;
     const auto made = make_policy(name, {});

@@ -62,7 +62,8 @@ TEST(ComposedPolicy, EveryParameterOfTesseraCanBeSet) {
 
 TEST(ComposedPolicy, RefusesWithTheLineAndWhatIsAccepted) {
     EXPECT_THAT(error_of(scores({{{"binpak", 7}, {1, 7}}})),
-                StartsWith("p.yaml:7: score \"binpak\" is not known; the scores are binpack"));
+                StartsWith("p.yaml:7: score \"binpak\" is not known; did you mean binpack? the "
+                           "scores are binpack"));
     EXPECT_THAT(error_of(scores({{{"binpack", 7}, {0, 8}}})), StartsWith("p.yaml:8: weight of"));
     EXPECT_THAT(error_of(scores({{{"binpack", 7}, {1001, 8}}})), HasSubstr("from -1000 to 1000"));
     EXPECT_THAT(error_of(scores({{{"binpack", 3}, {1}}, {{"binpack", 4}, {2}}})),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/wording.h"
 #include "policy/elastic_policy.h"
 #include "policy/fgd.h"
 #include "policy/fgd_published.h"
@@ -44,7 +45,8 @@ constexpr auto kEntries = std::to_array<Entry>({
          }
          return std::make_unique<FgdPolicy>(typical_mix(context.mix));
      }},
-    {{"fgd-published", "the same in the authors' floating-point arithmetic; simulator only"},
+    {{"fgd-published",
+      "simulator only: fgd in the authors' floating-point arithmetic, the mix known beforehand"},
      [](const PolicyContext& context) -> Expected<std::unique_ptr<Policy>> {
          if (context.mix.empty()) {
              return fail(ErrorKind::invalid,
@@ -148,13 +150,12 @@ Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, const Polic
                         name);
         }
     }
-    std::string names;
+    std::vector<std::string_view> names;
     for (const Entry& entry : kEntries) {
-        names += names.empty() ? "" : ", ";
-        names += entry.info.name;
+        names.push_back(entry.info.name);
     }
-    return fail(ErrorKind::invalid, "policy {} is not known; the policies are {}", in_quotes(name),
-                names);
+    return fail(ErrorKind::invalid, "policy {} is not known;{} the policies are {}",
+                in_quotes(name), did_you_mean(name, names), fmt::join(names, ", "));
 }
 
 }  // namespace tessera

@@ -75,8 +75,9 @@ class ExperimentRunner {
     Expected<void> check_moment(std::size_t arrivals) const {
         const StateRequest& wanted = experiment_.state;
         if (wanted.into != nullptr && wanted.after != SIZE_MAX && wanted.after > arrivals) {
-            return fail(ErrorKind::invalid, "--at: {} is not accepted; {} pods come in this run",
-                        wanted.after, arrivals);
+            return fail(
+                ErrorKind::invalid, "--at: {} is not accepted; {} this run", wanted.after,
+                arrivals == 1 ? "1 pod comes in" : fmt::format("{} pods come in", arrivals));
         }
         return {};
     }

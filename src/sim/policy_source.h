@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -38,7 +39,11 @@ class PolicySource {
     std::optional<PolicySpec> spec_;  // of a file
 };
 
-// The file's policy, checked. Errors begin with the file's name, and the line where there is one.
+// Results go by name, so the policies of one run must differ in theirs.
+Expected<void> check_names_differ(std::span<const PolicySource> policies);
+
+// The file's policy, checked; it may not have a shipped policy's name, or nobody could tell whose
+// results they are. Errors begin with the file's name, and the line where there is one.
 Expected<PolicySpec> read_policy_file(const std::string& path);
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/wording.h"
 #include "sim/published_results.h"
 #include "sim/report.h"
 
@@ -101,8 +102,7 @@ std::string queue_table(const std::vector<PolicyResult>& results, const ReportCo
     Rows rows{{"policy", "wait mean", "p50", "p95", "p99", "8-GPU mean", "8-GPU p99", "completion",
                "makespan", "allocated %"}};
     const auto cell = [&](double value) {
-        return context.in_seconds || value >= 1000 ? fmt::format("{:.0f}", value)
-                                                   : fmt::format("{:.3g}", value);
+        return context.in_seconds ? fmt::format("{:.0f}", value) : three_digits(value);
     };
     for (const PolicyResult& result : results) {
         const Metrics& mean = result.mean;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/json_writer.h"
+#include "base/wording.h"
 #include "codec/csv.h"
 #include "sim/report.h"
 #include "sim/transfer_suite.h"
@@ -14,9 +15,10 @@ constexpr double kPointsThatCount = 0.1;
 
 std::string difference_cell(const MeasureResult& result) {
     const MeanError difference = result.difference();
-    const char* format = is_wait(result.measure) ? "{:.3g} -> {:.3g}" : "{:.2f} -> {:.2f}";
-    std::string text =
-        fmt::format(fmt::runtime(format), result.reference_mean(), result.candidate_mean());
+    const auto shown = [&](double mean) {
+        return is_wait(result.measure) ? three_digits(mean) : fmt::format("{:.2f}", mean);
+    };
+    std::string text = shown(result.reference_mean()) + " -> " + shown(result.candidate_mean());
     if (!is_wait(result.measure)) {
         text += fmt::format(" {:+.2f} +-{:.2f}", difference.mean, difference.standard_error);
     }
@@ -100,7 +102,7 @@ std::string transfer_table(const std::vector<CellResult>& results, const Transfe
     }
     rows[0].emplace_back("refused GPU % 0.9, 1.0");
     rows[0].emplace_back("whole-node refused % 0.9, 1.0");
-    std::array<std::size_t, 3> verdicts{};
+    std::array<std::int64_t, 3> verdicts{};
     for (const CellResult& cell : results) {
         rows.push_back({cell.cell.name()});
         std::string refused;
@@ -124,14 +126,14 @@ std::string transfer_table(const std::vector<CellResult>& results, const Transfe
         rows.back().push_back(whole.empty() ? "none offered" : whole);
     }
     return fmt::format(
-               "{} -> {}, {} seeds, paired; +- is one standard error; waits in % of a "
+               "{} -> {}, {}, paired; +- is one standard error; waits in % of a "
                "mean lifetime\n{}",
-               options.reference.name(), options.candidate.name(), options.seeds.size(),
-               aligned(rows)) +
+               options.reference.name(), options.candidate.name(),
+               counted(std::ssize(options.seeds), "seed"), aligned(rows)) +
            fmt::format(
-               "allocation cells: {} wins, {} ties, {} losses (more than {} points and two "
-               "standard errors)\n",
-               verdicts[0], verdicts[1], verdicts[2], kPointsThatCount);
+               "allocation cells: {}, {}, {} (more than {} points and two standard errors)\n",
+               counted(verdicts[0], "win"), counted(verdicts[1], "tie"),
+               counted(verdicts[2], "loss", "es"), kPointsThatCount);
 }
 
 std::string transfer_json(const std::vector<CellResult>& results, const TransferOptions& options) {
@@ -175,10 +177,10 @@ std::string transfer_csv(const std::vector<CellResult>& results) {
     for (const CellResult& cell : results) {
         for (const MeasureResult& measure : cell.measures) {
             const MeanError difference = measure.difference();
-            text += fmt::format("{},{},{},{},{},{},{},{},{}\n", csv_field(cell.cell.cluster),
-                                csv_field(cell.cell.nodes), cell.cell.pods,
-                                csv_field(to_string(measure.measure)), measure.reference_mean(),
-                                measure.candidate_mean(), difference.mean,
+            text += fmt::format("{},{},{},{},{:.6f},{:.6f},{:.6f},{:.6f},{}\n",
+                                csv_field(cell.cell.cluster), csv_field(cell.cell.nodes),
+                                cell.cell.pods, csv_field(to_string(measure.measure)),
+                                measure.reference_mean(), measure.candidate_mean(), difference.mean,
                                 difference.standard_error, to_string(measure.verdict()));
         }
     }

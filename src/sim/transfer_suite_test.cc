@@ -8,7 +8,9 @@
 namespace tessera {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 MeasureResult measure(Measure which, std::vector<double> reference, std::vector<double> candidate) {
     MeasureResult result;
@@ -27,6 +29,23 @@ TEST(TransferSuite, VerdictsNeedPointsAndErrors) {
     EXPECT_EQ(measure(Measure::strict_85, {10, 11}, {9, 10}).verdict(), Verdict::win)
         << "less waiting is better";
     EXPECT_EQ(measure(Measure::strict_85, {0, 0}, {0, 0}).verdict(), Verdict::tie);
+}
+
+TEST(TransferSuite, ReportsHaveNoExponents) {
+    CellResult cell;
+    cell.cell = transfer_cells().front();
+    cell.measures = {measure(Measure::saturation, {90, 91}, {90.5, 91.5}),
+                     measure(Measure::backfill_90, {1340, 1341}, {1234567, 1234567}),
+                     measure(Measure::strict_85, {0.0000123, 0.0000123}, {53.12, 53.12})};
+    TransferOptions options;
+    options.seeds = {1};
+    const std::string table = transfer_table({cell}, options);
+    EXPECT_THAT(table, AllOf(HasSubstr("1340 -> 1234567 worse"), HasSubstr("0.0000123 -> 53.1"),
+                             HasSubstr("90.50 -> 91.00"), HasSubstr(" 1 seed, paired"),
+                             HasSubstr("1 win, 0 ties, 0 losses")));
+    EXPECT_THAT(transfer_csv({cell}),
+                AllOf(HasSubstr(",1340.500000,1234567.000000,"), HasSubstr(",0.000012,53.120000,"),
+                      Not(testing::ContainsRegex("[0-9]e[-+][0-9]"))));
 }
 
 TEST(TransferSuite, CellsAreDistinct) {

@@ -1,11 +1,14 @@
 #include "role/cli/arguments.h"
 
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <charconv>
 
 #include "base/text.h"
+#include "base/wording.h"
+#include "role/cli/wrong_use.h"
 
 namespace tessera::cli {
 
@@ -35,9 +38,7 @@ std::optional<int> parse(CLI::App& app, const Arguments& arguments) {
         fmt::print("{}", app.help());
         return kExitFine;
     } catch (const CLI::ParseError& error) {
-        fmt::print(stderr, "tessera: {}\n{} --help explains the options.\n", error.what(),
-                   app.get_name());
-        return kExitUse;
+        return report_error({ErrorKind::invalid, wrong_use(app, error)});
     }
     return std::nullopt;
 }
@@ -49,6 +50,18 @@ CLI::Option* whole_number(CLI::Option* option, std::uint64_t low, std::uint64_t 
                    ? std::string()
                    : fmt::format("{} is not accepted; a whole number from {} to {} is",
                                  in_quotes(text), low, high);
+    });
+}
+
+CLI::Option* one_of(CLI::Option* option, std::vector<std::string_view> words) {
+    option->type_name(fmt::format("{{{}}}", fmt::join(words, ",")));
+    return option->check([words = std::move(words)](const std::string& text) {
+        if (std::find(words.begin(), words.end(), text) != words.end()) {
+            return std::string();
+        }
+        return fmt::format("{} is not accepted;{} {} {}", in_quotes(text),
+                           did_you_mean(text, words), fmt::join(words, ", "),
+                           words.size() == 1 ? "is" : "are");
     });
 }
 
@@ -70,9 +83,7 @@ Expected<std::vector<std::string>> parse_list(std::string_view flag, std::string
         if (part.empty()) {
             return fail(ErrorKind::invalid, "{}: an empty name between commas", flag);
         }
-        if (std::find(parts.begin(), parts.end(), part) == parts.end()) {
-            parts.emplace_back(part);
-        }
+        parts.emplace_back(part);
         if (comma == std::string_view::npos) {
             return parts;
         }

@@ -25,9 +25,12 @@ std::optional<int> parse(CLI::App& app, const Arguments& arguments);
 CLI::Option* whole_number(CLI::Option* option, std::uint64_t low, std::uint64_t high);
 CLI::Option* real_number(CLI::Option* option, double low, double high);
 
+// One of these words.
+CLI::Option* one_of(CLI::Option* option, std::vector<std::string_view> words);
+
 // "42-51", "1,2,5-7": ascending, each once.
 Expected<std::vector<std::uint64_t>> parse_seeds(std::string_view text);
-// "a,b,c" without empty parts.
+// "a,b,c" without empty parts; what is there twice stays so.
 Expected<std::vector<std::string>> parse_list(std::string_view flag, std::string_view text);
 
 }  // namespace tessera::cli

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
 #include <sstream>
 
 #include "codec/test_directory.h"
@@ -9,7 +13,9 @@
 #include "role/cli/command.h"
 #include "role/cli/demo_view.h"
 #include "role/cli/inputs.h"
+#include "role/cli/live_screen.h"
 #include "role/cli/progress.h"
+#include "role/cli/terminal.h"
 #include "role/cli/test_command.h"
 #include "sim/file.h"
 
@@ -35,12 +41,46 @@ TEST(CommandLine, HelpVersionAndUnknownCommands) {
     EXPECT_THAT(tessera({"--version"}).out, testing::MatchesRegex("tessera [0-9.]+\n"));
     const Outcome unknown = tessera({"fly"});
     EXPECT_EQ(unknown.code, kExitUse);
-    EXPECT_THAT(unknown.err, HasSubstr("the commands are demo, sim"));
+    EXPECT_THAT(unknown.err, HasSubstr("fly: no such command; the commands are demo, sim"));
     for (const Command& command : commands()) {
         const Outcome help = tessera({"help", std::string(command.name).c_str()});
         EXPECT_EQ(help.code, kExitFine) << command.name;
         EXPECT_FALSE(help.out.empty()) << command.name;
     }
+}
+
+TEST(CommandLine, SlipsAreAnsweredWithWhatWasMeant) {
+    const auto refused = [](const std::vector<std::string>& arguments) {
+        const Outcome outcome = tessera(arguments);
+        EXPECT_EQ(outcome.code, kExitUse);
+        EXPECT_EQ(outcome.out, "");
+        return outcome.err;
+    };
+    EXPECT_EQ(refused({"sim", "--polcy", "fgd"}),
+              "tessera: --polcy: no such flag; did you mean --policy? tessera sim --help explains "
+              "the flags\n");
+    EXPECT_THAT(refused({"sim", "--polcy=fgd"}), HasSubstr("--polcy: no such flag; did you"));
+    EXPECT_THAT(refused({"explain", "--stat", "x"}), HasSubstr("did you mean --state?"))
+        << "rather than that --state is missing";
+    EXPECT_THAT(refused({"policy", "list", "--jsn"}),
+                HasSubstr("did you mean --json? tessera policy list --help"));
+    EXPECT_THAT(refused({"sim", "--nonsense"}),
+                HasSubstr("--nonsense: no such flag; tessera sim --help"));
+    EXPECT_THAT(refused({"sm"}), HasSubstr("sm: no such command; did you mean sim? the commands"));
+    EXPECT_THAT(refused({"help", "polcy"}), HasSubstr("did you mean policy?"));
+    EXPECT_THAT(refused({"policy", "lst"}),
+                HasSubstr("lst: no such command; did you mean list? the commands are list, show"));
+    EXPECT_THAT(refused({"policy"}), HasSubstr("a command is missing after tessera policy"));
+    EXPECT_THAT(refused({"completion", "bsh"}), HasSubstr("no such shell; did you mean bash?"));
+    EXPECT_THAT(refused({"sim", "fgd"}), HasSubstr("fgd: one word too many"));
+    EXPECT_THAT(refused({"sim", "\033[31m"}), HasSubstr("\"\\x1b[31m\": one word too many"));
+    EXPECT_THAT(refused({"sim", "--protocol", "quue"}),
+                HasSubstr("--protocol: \"quue\" is not accepted; did you mean queue? inflate, "));
+    EXPECT_THAT(refused({"sim", "--policy"}), HasSubstr("--policy: its value is missing"));
+    EXPECT_THAT(refused({"sim", "--policy", "a", "--policy", "b"}),
+                HasSubstr("--policy: is there more than once"));
+    EXPECT_THAT(refused({"sim", "--policy", "fdg"}), HasSubstr("did you mean fgd?"));
+    EXPECT_THAT(refused({"policy", "show", "fdg"}), HasSubstr("did you mean fgd?"));
 }
 
 TEST(CommandLine, WrongUseOfSimSaysWhy) {
@@ -58,7 +98,12 @@ TEST(CommandLine, WrongUseOfSimSaysWhy) {
     EXPECT_EQ(tessera({"sim", "--json", "--csv"}).code, kExitUse);
     EXPECT_EQ(tessera({"sim", "--protocol", "sideways"}).code, kExitUse);
     EXPECT_EQ(tessera({"sim", "--quick"}).code, kExitUse);
-    EXPECT_EQ(tessera({"sim", "--nodes", "3x0g8c8Gi"}).code, kExitUse);
+    EXPECT_THAT(tessera({"sim", "--nodes", "3x0g8c8Gi"}).err,
+                HasSubstr("--nodes: none of the 3 nodes has a GPU"));
+    const Outcome one = tessera({"sim", "--nodes", "0g8c8Gi"});
+    EXPECT_EQ(one.code, kExitUse);
+    EXPECT_THAT(one.err, HasSubstr("--nodes: the one node has not a GPU"));
+    EXPECT_THAT(tessera({"sim", "--help"}).out, HasSubstr("@80Gi is the memory of each GPU"));
     EXPECT_EQ(tessera({"sim", "--nodes", "3x8g"}).code, kExitUse);
 }
 
@@ -124,6 +169,31 @@ TEST(CommandLine, OutputsAreTriedBeforeTheRuns) {
     EXPECT_EQ(tessera({"sim", "--html", "/"}).code, kExitEnvironment);
 }
 
+TEST(CommandLine, PoliciesOfOneRunDifferInName) {
+    const auto refused = [](const std::vector<std::string>& arguments) {
+        const Outcome outcome = tessera(arguments);
+        EXPECT_EQ(outcome.code, kExitUse);
+        return outcome.err;
+    };
+    EXPECT_THAT(refused({"sim", "--policy", "fgd,fgd"}), HasSubstr("fgd is there twice; name it"));
+    EXPECT_THAT(refused({"sim", "--suite", "transfer", "--policy", "fgd,fgd"}),
+                HasSubstr("fgd is there twice"));
+    const TempFile one("tessera_one.yaml", "name: mine\nbase: bestfit\n");
+    const TempFile other("tessera_other.yaml", "name: mine\nbase: fgd\n");
+    const std::string pair = std::string(one.path()) + "," + other.path();
+    EXPECT_THAT(refused({"sim", "--policy", pair}),
+                AllOf(HasSubstr(one.path()), HasSubstr(other.path()),
+                      HasSubstr("both have the name \"mine\""), HasSubstr("give one of them")));
+    const TempFile shipped("tessera_shipped.yaml", "# mine\nname: fgd\nbase: bestfit\n");
+    const std::string alone = refused({"sim", "--policy", shipped.path()});
+    EXPECT_THAT(alone, HasSubstr(std::string(shipped.path()) +
+                                 ":2: name: \"fgd\" is a shipped policy's name; give this"));
+    EXPECT_EQ(tessera({"policy", "check", shipped.path()}).code, kExitNo);
+    const Outcome published = tessera({"sim", "--nodes", "2x8g96c768Gi", "--count", "20",
+                                       "--policy", "published,random", "--csv"});
+    EXPECT_EQ(published.code, kExitFine) << published.err << "named alone and by its group is once";
+}
+
 TEST(CommandLine, SuiteAndDemoTakePolicyFiles) {
     const TestDirectory directory;
     const std::string file = directory.file("cli_policy.yaml");
@@ -167,10 +237,10 @@ TEST(CommandLine, SimTakesKubesharesTopology) {
     EXPECT_TRUE(good.err.empty()) << good.err;
     const Outcome elsewhere = run(TempFile("tessera_cells.yaml", text + "far}\n"));
     EXPECT_EQ(elsewhere.code, kExitFine) << "the model's priority still counts";
-    EXPECT_THAT(elsewhere.err, HasSubstr("1 of the 1 nodes of the topology are not there"));
+    EXPECT_THAT(elsewhere.err, HasSubstr("the one node of the topology is not there"));
     const Outcome broken = run(TempFile("tessera_cells.yaml", text + "far\n"));
     EXPECT_EQ(broken.code, kExitUse);
-    EXPECT_THAT(broken.err, HasSubstr("tessera_cells.yaml: line "));
+    EXPECT_THAT(broken.err, testing::ContainsRegex("tessera_cells.yaml:[0-9]+: "));
     const TempFile cells("tessera_cells.yaml", text + "node-00001}\n");
     const Outcome state =
         tessera({"sim", "--nodes", "2x4g48c384Gi:V100", "--pods", "notebooks", "--count", "50",
@@ -236,6 +306,36 @@ TEST(Demo, WithoutATerminalItIsPlainLines) {
     EXPECT_EQ(demo.code, kExitFine) << demo.err;
     EXPECT_EQ(demo.out.find('\033'), std::string::npos);
     EXPECT_THAT(demo.out, HasSubstr("24 simulated hours on 12 nodes with 96 GPUs"));
+}
+
+TEST(Demo, HoursAndNodesAreCountedInWords) {
+    EXPECT_THAT(tessera({"demo", "--nodes", "1x8g96c768Gi"}).out,
+                HasSubstr("24 simulated hours on 1 node with 8 GPUs"));
+}
+
+TEST(Demo, TheScreenIsLeftClean) {
+    EXPECT_EQ(screen_frame("a\nb\n"), "\033[Ha\033[K\nb\033[K\n\033[J");
+    EXPECT_THAT(opened_screen(), HasSubstr("\033[?25l")) << "no cursor";
+    EXPECT_EQ(closed_screen(), "\r\033[J\033[?25h") << "no rest of a line, and a cursor";
+}
+
+// A terminal of our own, whatever the tests run on.
+TEST(Terminal, EscapesAreForThoseThatObeyThem) {
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    ASSERT_GE(terminal, 0);
+    const char* before = std::getenv("TERM");
+    const std::string kept = before == nullptr ? "" : before;
+    setenv("TERM", "xterm", 1);
+    EXPECT_TRUE(moves_cursor(terminal));
+    EXPECT_FALSE(moves_cursor(-1)) << "no terminal";
+    setenv("TERM", "dumb", 1);
+    EXPECT_FALSE(moves_cursor(terminal));
+    unsetenv("TERM");
+    EXPECT_FALSE(moves_cursor(terminal));
+    setenv("TERM", "", 1);
+    EXPECT_FALSE(moves_cursor(terminal));
+    before == nullptr ? unsetenv("TERM") : setenv("TERM", kept.c_str(), 1);
+    close(terminal);
 }
 
 TEST(Demo, TheViewFitsASmallTerminal) {

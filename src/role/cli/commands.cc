@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "role/cli/command.h"
+#include "role/cli/wrong_use.h"
 
 #ifndef TESSERA_VERSION
 #define TESSERA_VERSION "unknown"
@@ -44,13 +45,11 @@ std::string overview() {
 }
 
 int unknown_command(std::string_view name) {
-    std::string names;
+    std::vector<std::string_view> names;
     for (const Command& command : kCommands) {
-        names += names.empty() ? "" : ", ";
-        names += command.name;
+        names.push_back(command.name);
     }
-    return report_error({ErrorKind::invalid,
-                         fmt::format("\"{}\" is not a command; the commands are {}", name, names)});
+    return report_error({ErrorKind::invalid, no_such("command", name, names)});
 }
 
 }  // namespace

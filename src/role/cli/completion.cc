@@ -1,8 +1,10 @@
 // tessera completion: the sub-commands for the shell's tab key, with bash the options and policies
 // too; files for everything else.
+#include <array>
 #include <cstdio>
 
 #include "role/cli/command.h"
+#include "role/cli/wrong_use.h"
 
 namespace tessera::cli {
 
@@ -85,6 +87,9 @@ int run_completion(const Arguments& arguments) {
         fmt::print("{}", zsh_script());
     } else if (shell == "fish") {
         fmt::print("{}", fish_script());
+    } else if (arguments.size() == 1) {
+        constexpr std::array<std::string_view, 3> kShells{"bash", "zsh", "fish"};
+        return report_error({ErrorKind::invalid, no_such("shell", shell, kShells)});
     } else {
         fmt::print(stderr, "{}", kUsage);
         return kExitUse;

@@ -4,14 +4,17 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <thread>
 
+#include "base/wording.h"
 #include "role/cli/arguments.h"
 #include "role/cli/command.h"
 #include "role/cli/demo_view.h"
 #include "role/cli/inputs.h"
+#include "role/cli/live_screen.h"
 #include "role/cli/terminal.h"
 #include "sim/day.h"
 
@@ -23,7 +26,8 @@ constexpr int kFramesPerSecond = 10;
 constexpr int kPlainLines = 8;  // every three hours
 
 constexpr const char* kFooter =
-    R"(One line is a node, one tile a GPU, filled by what is allocated of it.
+    R"(One line is a node, one tile a GPU, filled by what is allocated of it. Without a terminal that
+can move its cursor (TERM=dumb) there are plain lines instead.
 
 Examples:
   tessera demo
@@ -38,17 +42,16 @@ void note_interrupt(int) { interrupted = 1; }
 // Shows the cursor again whatever happens.
 class LiveScreen {
   public:
-    LiveScreen() { fmt::print("\033[?25l\033[2J"); }
-    ~LiveScreen() { fmt::print("\033[?25h"); }
+    LiveScreen() { put(opened_screen()); }
+    ~LiveScreen() { put(closed_screen()); }
     LiveScreen(const LiveScreen&) = delete;
     LiveScreen& operator=(const LiveScreen&) = delete;
 
-    static void show(const std::string& picture) {
-        std::string text = "\033[H";
-        for (const char c : picture) {
-            text += c == '\n' ? "\033[K\n" : std::string(1, c);
-        }
-        fmt::print("{}\033[J", text);
+    static void show(const std::string& picture) { put(screen_frame(picture)); }
+
+  private:
+    static void put(const std::string& text) {
+        fmt::print("{}", text);
         std::fflush(stdout);
     }
 };
@@ -84,15 +87,17 @@ void print_summary(const SimulatedDay& day, const std::string& policy) {
     const double waits =
         counts.started == 0 ? 0 : 60 * counts.wait_hours / static_cast<double>(counts.started);
     fmt::print(
-        "\n{:.0f} simulated hours on {} nodes with {} GPUs, policy {}\n"
-        "  {} pods came, {} started ({} had to wait), {} finished, {} wait still\n"
+        "\n{} on {} with {}, policy {}\n"
+        "  {} came, {} started ({} had to wait), {} finished, {} still waiting\n"
         "  GPUs allocated: {:.1f} % on average, {:.1f} % at most\n"
         "  mean wait {:.1f} min, longest {:.1f} min\n"
         "Compare policies: tessera sim --policy tessera,fgd,bestfit --seeds 1-3\n",
-        day.hour(), day.cluster().size(), day.cluster().gpu_count(), policy, counts.arrived,
-        counts.started, counts.waited, counts.finished, day.waiting(),
-        counts.allocated_percent_mean, counts.allocated_percent_max, waits,
-        60 * counts.wait_hours_max);
+        counted(std::llround(day.hour()), "simulated hour"),
+        counted(static_cast<std::int64_t>(day.cluster().size()), "node"),
+        counted(static_cast<std::int64_t>(day.cluster().gpu_count()), "GPU"), policy,
+        counted(static_cast<std::int64_t>(counts.arrived), "pod"), counts.started, counts.waited,
+        counts.finished, day.waiting(), counts.allocated_percent_mean, counts.allocated_percent_max,
+        waits, 60 * counts.wait_hours_max);
 }
 
 Expected<std::unique_ptr<SimulatedDay>> open_day(const InputNames& names,
@@ -131,7 +136,7 @@ int run_demo(const Arguments& arguments) {
     if (!day) {
         return report_error(day.error());
     }
-    if (isatty(STDOUT_FILENO) != 0) {
+    if (moves_cursor(STDOUT_FILENO)) {
         run_live(**day, source->name(), seconds);
     } else {
         run_plain(**day);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/wording.h"
+
 namespace tessera::cli {
 
 namespace {
@@ -83,7 +85,8 @@ std::string render_day(const SimulatedDay& day, const ViewStyle& style, std::str
         text += node_line(day, NodeIndex(n), style) + "\n";
     }
     if (shown < nodes) {
-        text += fmt::format("and {} more nodes\n", nodes - shown);
+        text +=
+            fmt::format("and {}\n", counted(static_cast<std::int64_t>(nodes - shown), "more node"));
     }
     text += "\nlast placements\n";
     for (const std::string& placement : day.recent()) {

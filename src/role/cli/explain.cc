@@ -3,21 +3,19 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/quantity.h"
+#include "base/file_error.h"
 #include "base/text.h"
 #include "codec/decision_json.h"
-#include "codec/kube_yaml.h"
 #include "codec/state_json.h"
-#include "dialect/dialect.h"
-#include "dialect/gpushare.h"
 #include "engine/diagnosis.h"
 #include "engine/explain.h"
 #include "engine/state.h"
-#include "model/model_name.h"
 #include "role/cli/arguments.h"
 #include "role/cli/command.h"
+#include "role/cli/explain_question.h"
 #include "role/cli/explain_text.h"
 #include "role/cli/terminal.h"
 #include "sim/file.h"
@@ -31,23 +29,9 @@ struct Flags {
     std::string manifest;
     std::string running;
     std::string policy;
-    int gpus = 1;
-    int milli = 1000;
-    std::string gpu_memory;
-    std::string cpu = "0";
-    std::string memory = "0";
-    std::string models;
-    std::int64_t members = 1;
+    DemandFlags demand;
     std::size_t runners_up = 3;
     bool json = false;
-};
-
-// What is asked about, in words for the heading of several.
-struct Question {
-    std::string name;
-    Demand demand;
-    std::int64_t members = 1;
-    std::vector<std::string> notes;
 };
 
 struct Opened {
@@ -56,122 +40,6 @@ struct Opened {
     std::unique_ptr<Engine> engine;
     std::string_view node_name(NodeIndex node) const { return state.nodes[node.slot()].name; }
 };
-
-Expected<Bytes> parse_bytes(std::string_view flag, const std::string& text) {
-    auto quantity = Quantity::parse(text);
-    if (quantity && quantity->negative()) {
-        return fail(ErrorKind::invalid, "{}: {} is negative; 0 or more is accepted", flag, text);
-    }
-    auto bytes = quantity ? quantity->value_up() : tl::unexpected<Error>(quantity.error());
-    if (!bytes) {
-        return tl::unexpected<Error>(std::move(bytes.error()).within(flag));
-    }
-    return Bytes(*bytes);
-}
-
-Expected<Demand> demand_of_flags(const Flags& flags, Vocabulary& names) {
-    Demand demand;
-    auto cpu = Quantity::parse(flags.cpu);
-    auto milli = cpu ? cpu->milli_up() : tl::unexpected<Error>(cpu.error());
-    if (!milli || *milli < 0) {
-        return fail(ErrorKind::invalid, "--cpu: {} is not accepted; cores such as 4 or 500m are",
-                    in_quotes(flags.cpu));
-    }
-    demand.cpu = MilliCpu(*milli);
-    TESSERA_TRY(const Bytes memory, parse_bytes("--memory", flags.memory));
-    demand.memory = asked_mib(memory);
-    if (!flags.models.empty()) {
-        TESSERA_TRY(const auto models, parse_list("--model", flags.models));
-        for (const std::string& model : models) {
-            TESSERA_TRY(const ModelIndex index, intern_model(model, names.models));
-            demand.models.push_back(index);
-        }
-    }
-    if (flags.gpus == 0) {
-        return demand;
-    }
-    GpuRequest request;
-    request.gpus = static_cast<std::uint16_t>(flags.gpus);
-    request.milli = MilliGpu(flags.milli);
-    if (!flags.gpu_memory.empty()) {
-        TESSERA_TRY(request.memory_bytes, parse_bytes("--gpu-memory", flags.gpu_memory));
-        request.memory = asked_mib(request.memory_bytes);
-    }
-    demand.alternatives.push_back({{request}});
-    return demand;
-}
-
-Expected<std::vector<Question>> questions_of_manifest(const Flags& flags, Opened& opened) {
-    TESSERA_TRY(const std::string text, read_file(flags.manifest));
-    auto objects = read_kube_yaml(text);
-    if (!objects) {
-        return tl::unexpected<Error>(std::move(objects.error()).within(flags.manifest));
-    }
-    DialectContext context{opened.names, *opened.state.filters, {}};
-    std::vector<Question> questions;
-    for (const PodSet& set : objects->pods) {
-        context.options.gpushare_unit = gpushare_unit(set.pod, opened.state.nodes);
-        auto asked = pod_demand(set.pod, context);
-        if (!asked) {
-            return tl::unexpected<Error>(std::move(asked.error()).within(flags.manifest));
-        }
-        Question question;
-        question.name = set.pod.space + '/' + set.pod.name;
-        question.members = set.count;
-        question.notes = objects->notes;
-        if (context.options.gpushare_unit == MemoryUnit::mib) {
-            question.notes.emplace_back(
-                "its aliyun.com/gpu-mem is taken in MiB: no GPU here has so many GiB");
-        }
-        for (const std::string& rule : set.pod.pod_rules) {
-            question.notes.push_back(
-                fmt::format("its spec.{} is not judged here: it is about other pods", rule));
-        }
-        if (!set.pod.node_name.empty()) {
-            question.notes.push_back(fmt::format(
-                "its spec.nodeName {} means that it is bound there already; this is where it would "
-                "go if it were not",
-                in_quotes(set.pod.node_name)));
-        }
-        if (const auto& gang = asked->demand.gang) {
-            // So many must start together; the others may follow.
-            question.members = gang->minimum;
-            if (gang->minimum < gang->size) {
-                question.notes.push_back(fmt::format(
-                    "{} of its group's {} members must start together", gang->minimum, gang->size));
-            }
-        }
-        question.demand = std::move(asked->demand);
-        questions.push_back(std::move(question));
-    }
-    if (questions.empty()) {
-        return fail(ErrorKind::invalid, "{}: there is no pod in it{}", flags.manifest,
-                    objects->skipped.empty()
-                        ? ""
-                        : fmt::format("; it has {}", in_quotes(objects->skipped.front())));
-    }
-    return questions;
-}
-
-// Without this the answer would read as if such GPUs were small.
-void note_unknown_memory(const ClusterState& state, Question& question) {
-    bool asked = false;
-    for (const Alternative& alternative : question.demand.alternatives) {
-        for (const GpuRequest& request : alternative.requests) {
-            asked = asked || request.memory.value() > 0 || request.memory_ppm > 0;
-        }
-    }
-    std::int64_t unknown = 0;
-    for (const NodeSpec& node : state.nodes) {
-        unknown += std::count_if(node.gpus.begin(), node.gpus.end(),
-                                 [](const GpuSpec& gpu) { return gpu.memory.value() == 0; });
-    }
-    if (asked && unknown > 0) {
-        question.notes.push_back(fmt::format(
-            "the memory of {} GPU{} is not known, so no demand of GPU memory fits there", unknown,
-            unknown == 1 ? "" : "s"));
-    }
-}
 
 // The mix that arrived, for the policy that must know it beforehand.
 std::vector<ClassCount> mix_of(const ClusterState& state) {
@@ -190,7 +58,7 @@ Expected<void> open_state(const Flags& flags, Opened& opened) {
     TESSERA_TRY(const std::string text, read_file(flags.state));
     auto state = read_state_json(text, opened.names);
     if (!state) {
-        return tl::unexpected<Error>(std::move(state.error()).within(flags.state));
+        return tl::unexpected<Error>(in_file(flags.state, std::move(state.error())));
     }
     opened.state = std::move(*state);
     std::string name = flags.policy.empty() ? opened.state.policy : flags.policy;
@@ -204,7 +72,7 @@ Expected<void> open_state(const Flags& flags, Opened& opened) {
     options.seed = opened.state.seed;
     auto engine = restore_engine(opened.state, std::move(policy), options);
     if (!engine) {
-        return fail(ErrorKind::invalid, "{}: {}", flags.state, engine.error().message);
+        return fail(ErrorKind::invalid, "{}", in_file(flags.state, engine.error().message));
     }
     opened.engine = std::move(*engine);
     return {};
@@ -220,19 +88,34 @@ GangVerdict gang_of(Opened& opened, const Question& question, const Decision& de
                       question.members);
 }
 
-void print_json(const Opened& opened, const Question& question, const Decision& decision,
-                const GangVerdict& gang) {
+void write_notes(std::string_view key, const std::vector<std::string>& notes, JsonWriter& json) {
+    json.key(key);
+    json.begin_array();
+    for (const std::string& note : notes) {
+        json.value(note);
+    }
+    json.end_array();
+}
+
+struct Answer {
+    const Question& question;
+    const Decision& decision;
+    const GangVerdict& gang;
+};
+
+// `shared` are the notes about all pods, for the first object; none are written for the others.
+void print_json(const Opened& opened, const Answer& answer,
+                const std::vector<std::string>* shared) {
+    const auto& [question, decision, gang] = answer;
     const DecisionNames names{[&](NodeIndex node) { return opened.node_name(node); }, opened.names};
     JsonWriter json;
     json.begin_object();
     json.member("pod", question.name);
     json.member("fits", decision.placed() && gang.fits);
-    json.key("notes");
-    json.begin_array();
-    for (const std::string& note : question.notes) {
-        json.value(note);
+    write_notes("notes", question.notes, json);
+    if (shared != nullptr) {
+        write_notes("sharedNotes", *shared, json);
     }
-    json.end_array();
     if (question.members > 1) {
         json.key("group");
         json.begin_object();
@@ -251,12 +134,19 @@ void print_json(const Opened& opened, const Question& question, const Decision& 
     fmt::print("{}\n", json.take());
 }
 
-int answer(Opened& opened, const Question& question, const Flags& flags) {
+void print_notes(const std::vector<std::string>& notes) {
+    for (const std::string& note : notes) {
+        fmt::print("note: {}\n", note);
+    }
+}
+
+int answer(Opened& opened, const Question& question, const Flags& flags,
+           const std::vector<std::string>* shared) {
     const Decision decision = explain(opened.engine->placer_to_explain(), question.demand,
                                       {.runners_up = flags.runners_up});
     const GangVerdict gang = gang_of(opened, question, decision);
     if (flags.json) {
-        print_json(opened, question, decision, gang);
+        print_json(opened, {question, decision, gang}, shared);
     } else {
         const DecisionNames names{[&](NodeIndex node) { return opened.node_name(node); },
                                   opened.names};
@@ -269,11 +159,23 @@ int answer(Opened& opened, const Question& question, const Flags& flags) {
         if (question.members > 1) {
             fmt::print("\n{}", gang_text(gang, question.members));
         }
-        for (const std::string& note : question.notes) {
-            fmt::print("note: {}\n", note);
-        }
+        print_notes(question.notes);
     }
     return decision.placed() && gang.fits ? kExitFine : kExitNo;
+}
+
+// What concerns all pods is told once: behind them, or in the first object.
+int answer_all(Opened& opened, Questions questions, const Flags& flags) {
+    note_unknown_memory(opened.state, questions);
+    int worst = kExitFine;
+    const std::vector<std::string>* shared = &questions.notes;
+    for (const Question& question : questions.asked) {
+        worst = std::max(worst, answer(opened, question, flags, std::exchange(shared, nullptr)));
+    }
+    if (!flags.json) {
+        print_notes(questions.notes);
+    }
+    return worst;
 }
 
 Expected<std::size_t> find_pod(const ClusterState& state, const std::string& name) {
@@ -299,7 +201,7 @@ int answer_running(Opened& opened, const Flags& flags) {
     const PodState& pod = opened.state.pods[*at];
     const Demand& demand = opened.state.demands[pod.demand];
     if (!pod.placement) {
-        return answer(opened, {pod.name, demand, 1, {}}, flags);
+        return answer_all(opened, {{{pod.name, demand, 1, {}}}, {}}, flags);
     }
     const auto view = opened.engine->ledger().find(OwnerId::pod(static_cast<std::uint32_t>(*at)));
     const RunningReport report =
@@ -334,31 +236,14 @@ int run(const Flags& flags) {
     if (!flags.running.empty()) {
         return answer_running(opened, flags);
     }
-    std::vector<Question> questions;
-    if (!flags.manifest.empty()) {
-        auto read = questions_of_manifest(flags, opened);
-        if (!read) {
-            return report_error(read.error());
-        }
-        questions = std::move(*read);
-    } else {
-        auto demand = demand_of_flags(flags, opened.names);
-        if (!demand) {
-            return report_error(demand.error());
-        }
-        questions.push_back({"the pod", std::move(*demand), flags.members, {}});
-    }
-    for (Question& question : questions) {
-        note_unknown_memory(opened.state, question);
-    }
-    int worst = kExitFine;
-    for (const Question& question : questions) {
-        worst = std::max(worst, answer(opened, question, flags));
-    }
-    return worst;
+    auto questions = flags.manifest.empty()
+                         ? questions_of_flags(flags.demand, opened.names)
+                         : questions_of_manifest(flags.manifest, opened.state, opened.names);
+    return questions ? answer_all(opened, std::move(*questions), flags)
+                     : report_error(questions.error());
 }
 
-std::vector<CLI::Option*> demand_options(CLI::App& app, Flags& flags) {
+std::vector<CLI::Option*> demand_options(CLI::App& app, DemandFlags& flags) {
     return {
         whole_number(app.add_option("--gpus", flags.gpus, "GPUs asked for; 0 for none (1)"), 0,
                      kMaxGpusPerNode),
@@ -370,7 +255,11 @@ std::vector<CLI::Option*> demand_options(CLI::App& app, Flags& flags) {
         app.add_option("--memory", flags.memory, "node memory, such as 16Gi (0)")
             ->type_name("SIZE"),
         app.add_option("--model", flags.models, "allowed GPU models, best first: A100,V100")
-            ->type_name("LIST"),
+            ->type_name("LIST")
+            ->check([](const std::string& text) {
+                return text.empty() ? "\"\" is not accepted; names such as A100 or A100,V100 are"
+                                    : "";
+            }),
         whole_number(app.add_option("--members", flags.members, "so many equal pods together (1)"),
                      1, 1'000'000),
     };
@@ -403,7 +292,7 @@ int run_explain(const Arguments& arguments) {
     pod->excludes(running);
     app.add_option("--policy", flags.policy, "NAME or FILE.yaml (the state's)")
         ->type_name("POLICY");
-    for (CLI::Option* option : demand_options(app, flags)) {
+    for (CLI::Option* option : demand_options(app, flags.demand)) {
         option->excludes(pod)->excludes(running);
     }
     whole_number(app.add_option("--top", flags.runners_up, "how many other nodes to show (3)"), 0,

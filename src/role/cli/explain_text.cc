@@ -64,9 +64,12 @@ std::string gpu_list(const DeviceChoice& devices) {
 std::string devices_text(const DeviceChoice& devices) {
     std::string out;
     for (const DeviceReason& reason : devices.taken) {
-        out += fmt::format("  GPU {}: {} milli and {} MiB free, {}\n", reason.gpu.value(),
-                           grouped(reason.idle.value()), grouped(reason.free_memory.value()),
-                           reason.shares == 0 ? "empty" : plural(reason.shares, "share"));
+        out += fmt::format(
+            "  GPU {}: {} milli{}, {}\n", reason.gpu.value(), grouped(reason.idle.value()),
+            reason.memory_known
+                ? fmt::format(" and {} MiB free", grouped(reason.free_memory.value()))
+                : " free, memory unknown",
+            reason.shares == 0 ? "empty" : plural(reason.shares, "share"));
     }
     if (devices.taken.size() == 1 && devices.fitting > 1) {
         out += fmt::format("  of {} that fit there{}\n", plural(devices.fitting, "GPU"),
@@ -133,8 +136,9 @@ std::string refusals_text(const Decision& decision, const DecisionNames& names) 
     }
     std::string out = table.text();
     if (decision.refusal.gpus_fitting > 0) {
-        out += fmt::format("  {} of these nodes would serve by themselves\n",
-                           plural(decision.refusal.gpus_fitting, "GPU"));
+        out += fmt::format("  {} of these nodes would serve by {}\n",
+                           plural(decision.refusal.gpus_fitting, "GPU"),
+                           decision.refusal.gpus_fitting == 1 ? "itself" : "themselves");
     }
     return out;
 }
@@ -151,6 +155,16 @@ std::string_view outlook(RefusalKind kind) {
             break;
     }
     return "internal error";
+}
+
+// With GPUs of unknown memory nobody can say that a pod will never fit.
+std::string_view outlook(const Refusal& refusal) {
+    const bool unknown = std::ranges::any_of(refusal.counts, [](const RefusalCount& count) {
+        return count.code == RefusalCode::gpu_memory_unknown && count.nodes > 0;
+    });
+    return unknown && refusal.kind == RefusalKind::never_here
+               ? "it asks for GPU memory, and that of some GPUs is not known"
+               : outlook(refusal.kind);
 }
 
 std::string placed_text(const Decision& decision, const DecisionNames& names,
@@ -187,7 +201,7 @@ std::string refused_text(const Decision& decision, const DecisionNames& names,
                          const TextStyle& style) {
     std::string out = painted(
         fmt::format("does not fit on any of {}", plural(decision.nodes, "node")), kRed, style);
-    out += fmt::format(": {}\n\n{} (policy {})\n", outlook(decision.refusal.kind),
+    out += fmt::format(": {}\n\n{} (policy {})\n", outlook(decision.refusal),
                        painted("why", kBold, style), decision.policy);
     out += refusals_text(decision, names);
     out += fmt::format("\n{}\n", painted("would fit", kBold, style));

@@ -49,6 +49,9 @@ constexpr std::string_view kState = R"({"version":1,"policy":"binpack","nodes":[
             {"name":"default/waits","demand":0}],
     "history":[0,0]})";
 
+constexpr std::string_view kUnknownMemory = R"({"version":1,"policy":"binpack","nodes":[
+    {"name":"n","cpuMilli":16000,"memoryMib":65536,"gpus":[{"count":2}]}]})";
+
 using ExplainCommand = Files;
 using PolicyCommand = Files;
 
@@ -156,7 +159,7 @@ TEST_F(ExplainCommand, NodeConstraintsOfAManifestAreJudged) {
     EXPECT_THAT(nowhere.out, HasSubstr("without its required node affinity: on 2 GPUs of 1 node"));
     const Outcome wrong = asked(affinity + "          - {key: zone, operator: Is}\n");
     EXPECT_EQ(wrong.code, kExitUse);
-    EXPECT_THAT(wrong.err, HasSubstr("line 9: spec.affinity.nodeAffinity."));
+    EXPECT_THAT(wrong.err, HasSubstr("pod.yaml:9: spec.affinity.nodeAffinity."));
     EXPECT_THAT(wrong.err, HasSubstr("operator: \"Is\" is not accepted: In, NotIn, Exists,"));
 }
 
@@ -175,7 +178,7 @@ TEST_F(ExplainCommand, NotesOfManifests) {
     EXPECT_THAT(explain("", "aliyun.com/gpu-mem: 30").out, Not(HasSubstr("note:")));
     const Outcome slashes = explain("", "elasticgpu.io/gpu-core: \"200\" // 2 GPU cards");
     EXPECT_EQ(slashes.code, kExitFine) << slashes.err;
-    EXPECT_THAT(slashes.out, HasSubstr("note: line 8: // is taken for a comment"));
+    EXPECT_THAT(slashes.out, HasSubstr("pod.yaml:8: // is taken for a comment"));
     const std::string group =
         R"(, labels: {sharedgpu/gpu_request: "1.0", sharedgpu/gpu_limit: "1.0",
       sharedgpu/group_name: g, sharedgpu/group_headcount: "50", sharedgpu/group_threshold: "0.1"})";
@@ -269,10 +272,81 @@ TEST_F(ExplainCommand, MemoryOfBuiltInModelsIsKnown) {
     const Outcome fits =
         tessera({"explain", "--state", state, "--milli", "100", "--gpu-memory", "8Gi"});
     EXPECT_EQ(fits.code, kExitFine) << fits.out;
-    EXPECT_THAT(fits.out, HasSubstr("note: the memory of 2 GPUs is not known"));
+    EXPECT_THAT(fits.out, AllOf(HasSubstr("note: the memory of 2 GPUs is not known"),
+                                HasSubstr("@80Gi"), HasSubstr("GpuMemoryUnknown")));
     const Outcome large = tessera({"explain", "--state", state, "--gpu-memory", "16Gi"});
     EXPECT_EQ(large.code, kExitNo);
     EXPECT_THAT(large.out, HasSubstr("with 1 275 MiB less GPU memory (15 109 instead of 16 384)"));
+}
+
+TEST_F(ExplainCommand, UnknownMemoryIsNotCalledSmall) {
+    const std::string state = write("unknown.json", kUnknownMemory);
+    const Outcome placed = tessera({"explain", "--state", state, "--milli", "100"});
+    EXPECT_EQ(placed.code, kExitFine);
+    EXPECT_THAT(placed.out, AllOf(HasSubstr("GPU 0: 1 000 milli free, memory unknown, empty"),
+                                  Not(HasSubstr("MiB")), Not(HasSubstr("note"))));
+    EXPECT_THAT(tessera({"explain", "--state", state, "--milli", "100", "--json"}).out,
+                Not(HasSubstr("freeMemoryMib")));
+    const Outcome refused = tessera({"explain", "--state", state, "--gpu-memory", "8Gi"});
+    EXPECT_EQ(refused.code, kExitNo);
+    EXPECT_THAT(refused.out,
+                AllOf(HasSubstr("it asks for GPU memory, and that of some GPUs is not known"),
+                      HasSubstr("GpuMemoryUnknown"), HasSubstr("tessera.dev/gpus"),
+                      Not(HasSubstr("TooSmall")), Not(HasSubstr("ever hold it"))));
+}
+
+TEST_F(ExplainCommand, FlagsAboutAGpuNeedOne) {
+    const std::string state = write("unknown.json", kUnknownMemory);
+    const auto refused = [&](std::vector<std::string> flags) {
+        flags.insert(flags.begin(), {"explain", "--state", state});
+        const Outcome outcome = tessera(flags);
+        EXPECT_EQ(outcome.code, kExitUse);
+        EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+        return outcome.err;
+    };
+    EXPECT_THAT(refused({"--gpus", "0", "--milli", "500"}),
+                HasSubstr("--milli is about a GPU, and --gpus 0 asks for none"));
+    EXPECT_THAT(refused({"--gpus", "0", "--milli", "1000"}), HasSubstr("--milli is about"));
+    EXPECT_THAT(refused({"--gpus", "0", "--gpu-memory", "8Gi"}), HasSubstr("--gpu-memory is"));
+    EXPECT_THAT(refused({"--gpus", "0", "--model", "T4"}), HasSubstr("--model is about"));
+    EXPECT_THAT(refused({"--model", ""}),
+                HasSubstr("--model: \"\" is not accepted; names such as A100"));
+    EXPECT_EQ(tessera({"explain", "--state", state, "--gpus", "0", "--cpu", "1"}).code, kExitFine);
+}
+
+TEST_F(ExplainCommand, OtherVendorsGpusAreNoted) {
+    const std::string state = write("unknown.json", kUnknownMemory);
+    const std::string pod = write("amd.yaml",
+                                  "kind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n"
+                                  "  - name: c\n    resources: {limits: {amd.com/gpu: 1}}\n");
+    const Outcome outcome = tessera({"explain", "--state", state, "--pod", pod});
+    EXPECT_EQ(outcome.code, kExitFine) << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("\"amd.com/gpu\" is not a resource that Tessera"),
+                                   HasSubstr("nvidia.com/gpu, tessera.dev/gpu")));
+}
+
+TEST_F(ExplainCommand, NotesAboutTheFileAreToldOnce) {
+    const std::string state = write("unknown.json", kUnknownMemory);
+    const std::string pod =
+        "kind: Pod\nmetadata:\n  name: \"a\" // first\nspec:\n  containers:\n  - name: c\n"
+        "    resources:\n      limits: {elasticgpu.io/gpu-memory: 100}\n";
+    const std::string file = write("two.yaml", pod + "---\n" + pod);
+    const auto times = [](const std::string& text, std::string_view what) {
+        int count = 0;
+        for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) {
+            ++count;
+        }
+        return count;
+    };
+    const Outcome text = tessera({"explain", "--state", state, "--pod", file});
+    EXPECT_EQ(text.code, kExitNo) << text.err;
+    EXPECT_EQ(times(text.out, "does not fit"), 2);
+    EXPECT_EQ(times(text.out, file + ":3: // is taken for a comment"), 1) << text.out;
+    EXPECT_EQ(times(text.out, "the memory of 2 GPUs is not known"), 1) << text.out;
+    const Outcome json = tessera({"explain", "--state", state, "--pod", file, "--json"});
+    EXPECT_EQ(times(json.out, "\"notes\":[]"), 2);
+    EXPECT_EQ(times(json.out, "sharedNotes"), 1) << json.out;
+    EXPECT_EQ(times(json.out, "two.yaml:3: "), 1);
 }
 
 TEST_F(PolicyCommand, ListsShowsAndChecks) {
@@ -282,6 +356,7 @@ TEST_F(PolicyCommand, ListsShowsAndChecks) {
     for (const char* name : {"tessera", "random", "gpushare", "fgd", "exclusive"}) {
         const Outcome shown = tessera({"policy", "show", name});
         ASSERT_EQ(shown.code, kExitFine) << shown.err;
+        EXPECT_THAT(shown.out, HasSubstr(fmt::format("name: my-{}\n", name)));
         const std::string file = write(std::string(name) + ".yaml", shown.out);
         EXPECT_EQ(tessera({"policy", "check", file}).code, kExitFine) << shown.out;
     }
@@ -307,7 +382,7 @@ TEST_F(PolicyCommand, SimTakesAFile) {
         return outcome.out;
     };
     const auto without_speed = [](std::string text) {
-        return text.substr(0, text.find("binpack") + 40);
+        return text.substr(text.find("binpack"), 40);
     };
     EXPECT_EQ(without_speed(run(same)), without_speed(run("binpack")));
 }

@@ -1,5 +1,6 @@
 #include "role/cli/inputs.h"
 
+#include "base/file_error.h"
 #include "codec/node_spec.h"
 #include "engine/cluster.h"
 #include "role/intake/policy_files.h"
@@ -24,7 +25,9 @@ Expected<void> check_nodes(const std::vector<NodeSpec>& nodes) {
         TESSERA_CHECK(empty.check(node));
     }
     if (gpu_milli_capacity(nodes) == 0) {
-        return fail(ErrorKind::invalid, "--nodes: none of the {} nodes has a GPU", nodes.size());
+        return fail(ErrorKind::invalid, "{} a GPU",
+                    nodes.size() == 1 ? "the one node has not"
+                                      : fmt::format("none of the {} nodes has", nodes.size()));
     }
     return {};
 }
@@ -32,7 +35,7 @@ Expected<void> check_nodes(const std::vector<NodeSpec>& nodes) {
 void add_notes(const std::string& file, const std::vector<std::string>& from,
                std::vector<std::string>& notes) {
     for (const std::string& note : from) {
-        notes.push_back(fmt::format("{}: {}", file, note));
+        notes.push_back(in_file(file, note));
     }
 }
 
@@ -42,7 +45,7 @@ Expected<void> load_policy_files(const InputNames& names, LoadedInputs& loaded) 
         TESSERA_TRY(const CellTree tree, read_topology(text, names.topology));
         auto use = use_topology(tree, loaded.inputs.nodes, loaded.models);
         if (!use) {
-            return tl::unexpected(std::move(use.error()).within(names.topology));
+            return tl::unexpected(in_file(names.topology, std::move(use.error())));
         }
         loaded.model_priority = std::move(use->model_priority);
         add_notes(names.topology, use->notes, loaded.notes);
@@ -69,12 +72,12 @@ Expected<PodTrace> load_pods(const InputNames& names, Interner<ModelIndex>& mode
     auto text = read_file(names.pods);
     if (!text && !path_exists(names.pods)) {
         return fail(text.error().kind,
-                    "--pods: {} (nor is \"{}\" a workload that can be generated; tessera trace "
-                    "generate --help lists those)",
-                    text.error().message, names.pods);
+                    "{} (nor is it a workload that --pods can generate; tessera trace generate "
+                    "--help lists those)",
+                    text.error().message);
     }
     if (!text) {
-        return tl::unexpected(std::move(text.error()).within("--pods"));
+        return tl::unexpected(std::move(text.error()));
     }
     return read_pod_trace(*text, {names.pods, names.lenient}, models);
 }
@@ -90,11 +93,11 @@ Expected<NodeTrace> load_nodes(const InputNames& names, Interner<ModelIndex>& mo
     auto text = read_file(names.nodes);
     if (!text && !path_exists(names.nodes)) {
         return fail(text.error().kind,
-                    "--nodes: {} (a node list in one line looks like 64x8g96c768Gi:A100)",
+                    "{} (for --nodes, a list in one line looks like 64x8g96c768Gi:A100@80Gi)",
                     text.error().message);
     }
     if (!text) {
-        return tl::unexpected(std::move(text.error()).within("--nodes"));
+        return tl::unexpected(std::move(text.error()));
     }
     return read_node_trace(*text, {names.nodes, names.lenient}, models);
 }
@@ -105,7 +108,10 @@ Expected<LoadedInputs> load_inputs(const InputNames& names) {
     TESSERA_TRY(PodTrace pods, load_pods(names, loaded.models));
     note_skipped(names.nodes, nodes.skipped, loaded.notes);
     note_skipped(names.pods, pods.skipped, loaded.notes);
-    TESSERA_CHECK(check_nodes(nodes.nodes));
+    if (auto good = check_nodes(nodes.nodes); !good) {
+        const bool file = file_exists(names.nodes);
+        return tl::unexpected<Error>(in_file(file ? names.nodes : "--nodes", good.error()));
+    }
     loaded.inputs.nodes = std::move(nodes.nodes);
     const std::string name = names.workload.empty() ? workload_name(names.pods) : names.workload;
     loaded.inputs.workload = make_workload(name, std::move(pods));

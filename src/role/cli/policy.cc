@@ -90,11 +90,15 @@ void list_text() {
 }
 
 int show(const std::string& name, bool as_json) {
-    const auto spec = PolicySource::is_file(name) ? read_policy_file(name) : shipped_policy(name);
+    auto spec = PolicySource::is_file(name) ? read_policy_file(name) : shipped_policy(name);
     if (!spec) {
         return report_error({spec.error().kind == ErrorKind::environment ? ErrorKind::environment
                                                                          : ErrorKind::invalid,
                              spec.error().message});
+    }
+    if (!PolicySource::is_file(name)) {
+        // What is printed shall be good as a file, and a file may not take a shipped name.
+        spec->name.value = "my-" + spec->name.value;
     }
     const std::string text = write_policy_yaml(*spec);
     if (as_json) {
@@ -148,7 +152,7 @@ int run_policy(const Arguments& arguments) {
     app.footer(
         "examples:\n"
         "  tessera policy list\n"
-        "  tessera policy show tessera > mine.yaml    a start for a policy of your own\n"
+        "  tessera policy show tessera > mine.yaml    my-tessera: a start for one of your own\n"
         "  tessera policy check mine.yaml\n"
         "  tessera sim --policy mine.yaml,fgd\n\n"
         "Exit codes: 0 good, 1 a policy is refused, 2 wrong use, 3 a file cannot be read.");

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "role/cli/terminal.h"
+
 namespace tessera::cli {
 
 namespace {
@@ -40,7 +42,7 @@ std::string progress_line(double done, double elapsed_s) {
 
 ProgressBar::ProgressBar(std::string what, std::function<double()> done)
     : what_(std::move(what)), done_(std::move(done)), start_(std::chrono::steady_clock::now()) {
-    if (isatty(STDERR_FILENO) != 0) {
+    if (moves_cursor(STDERR_FILENO)) {
         thread_ = std::thread([this] { show_until_stopped(); });
     }
 }

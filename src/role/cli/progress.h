@@ -1,4 +1,5 @@
-// A progress bar with the time left, on standard error, when that is a terminal; else silence.
+// A progress bar with the time left, on standard error, when that is a terminal that can; else
+// silence.
 #pragma once
 
 #include <atomic>

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 
+#include "base/wording.h"
 #include "codec/state_json.h"
 #include "role/cli/arguments.h"
 #include "role/cli/command.h"
@@ -31,13 +32,16 @@ constexpr const char* kExamples = R"(Examples:
       the six published policies in the published orders, with the published table beside ours
   tessera sim --protocol churn --load 0.95 --lifetimes logn --policy tessera,fgd
   tessera sim --protocol queue --pods philly --nodes 64x8g96c768Gi --discipline strict
-  tessera sim --nodes 12x8g96c768Gi --protocol queue --load 0.9 --state now.json --at 2000
+  tessera sim --nodes 12x8g96c768Gi@80Gi --protocol queue --load 0.9 --state now.json --at 2000
       then tessera explain --state now.json ...
   tessera sim --suite transfer --quick [--policy REFERENCE,CANDIDATE]
       other clusters and other pods, tessera against fgd, losses marked (exit code 1)
 
 Nodes are a CSV file (openb or Alibaba spot columns), a list in one line such as
-64x8g96c768Gi,12x4g48c384Gi:A100, or the name of a built-in list: openb, spot, spot-quarter.
+64x8g96c768Gi@80Gi,12x4g48c384Gi:A100, or the name of a built-in list: openb, spot, spot-quarter.
+In a list an item is [COUNTx]GPUSgCOREScMEMORY[:MODEL][@GPUMEMORY]: so many nodes with so many GPUs,
+cores and memory each; @80Gi is the memory of each GPU, by default what is usual for its model,
+else unknown. Pods that ask for GPU memory need it known.
 Pods are a CSV file (openb, Philly or Alibaba v2025 columns; .gz too) or the name of a workload
 that is generated: openb, gpushareNN, multigpuNN, gpuspecNN, cpuNNN, llm, sevenths, notebooks,
 philly.
@@ -90,9 +94,8 @@ void add_run_flags(CLI::App& app, SimFlags& flags) {
                    "NAME|FILE.yaml[,...]; published = the six of FGD's paper (tessera)")
         ->type_name("POLICIES");
     app.add_option("--seeds", flags.seeds, "42, 42-51 or 1,2,7-9 (42)")->type_name("LIST");
-    app.add_option("--protocol", flags.protocol, "how pods come and go (inflate)")
-        ->type_name("NAME")
-        ->check(CLI::IsMember({"inflate", "churn", "queue"}));
+    one_of(app.add_option("--protocol", flags.protocol, "how pods come and go (inflate)"),
+           {"inflate", "churn", "queue"});
     real_number(app.add_option("--ratio", flags.ratio, "inflate: demand over GPU capacity (1.3)"),
                 0.01, 100);
     app.add_option("--orders", flags.orders,
@@ -105,18 +108,16 @@ void add_run_flags(CLI::App& app, SimFlags& flags) {
     whole_number(
         app.add_option("--arrivals", flags.arrivals, "churn, queue: pods that come (40000)"), 10,
         100'000'000);
-    app.add_option("--lifetimes", flags.lifetimes,
-                   "churn, queue: exponential, log-normal, longer for larger pods (exp)")
-        ->type_name("NAME")
-        ->check(CLI::IsMember({"exp", "logn", "exp-size", "logn-size"}));
-    app.add_option("--discipline", flags.discipline, "queue: who may start (backfill)")
-        ->type_name("NAME")
-        ->check(CLI::IsMember({"strict", "backfill", "priority"}));
-    app.add_option("--times", flags.times,
-                   "queue: the list's submit times and durations, or drawn ones (trace for Philly "
-                   "lists, else draw)")
-        ->type_name("NAME")
-        ->check(CLI::IsMember({"trace", "draw"}));
+    one_of(app.add_option("--lifetimes", flags.lifetimes,
+                          "churn, queue: exponential, log-normal, longer for larger pods (exp)"),
+           {"exp", "logn", "exp-size", "logn-size"});
+    one_of(app.add_option("--discipline", flags.discipline, "queue: who may start (backfill)"),
+           {"strict", "backfill", "priority"});
+    one_of(app.add_option(
+               "--times", flags.times,
+               "queue: the list's submit times and durations, or drawn ones (trace for Philly "
+               "lists, else draw)"),
+           {"trace", "draw"});
     whole_number(app.add_option("--threads", flags.threads, "runs at once (0: one per core)"), 0,
                  1024);
 }
@@ -132,9 +133,8 @@ void add_output_flags(CLI::App& app, SimFlags& flags) {
         ->type_name("FILE");
     whole_number(app.add_option("--at", flags.at, "with --state: when so many pods have come"), 1,
                  100'000'000);
-    app.add_option("--suite", flags.suite.name, "a set of experiments instead")
-        ->type_name("NAME")
-        ->check(CLI::IsMember({"transfer"}));
+    one_of(app.add_option("--suite", flags.suite.name, "a set of experiments instead"),
+           {"transfer"});
     app.add_option("--data", flags.suite.data, "suite: directory with the real lists")
         ->type_name("DIR");
     app.add_option("--cells", flags.suite.cells, "suite: only cells whose name contains this")
@@ -208,21 +208,23 @@ Expected<void> check_outputs(const SimFlags& flags) {
 Expected<std::vector<std::string>> policy_names(const std::string& text) {
     TESSERA_TRY(const auto names, parse_list("--policy", text));
     std::vector<std::string> policies;
+    // A policy named alone and by "published" runs once.
+    const auto named = [&](std::string_view name) {
+        return std::find(names.begin(), names.end(), name) != names.end() ||
+               std::find(policies.begin(), policies.end(), name) != policies.end();
+    };
     for (const std::string& name : names) {
-        if (name == "published") {
-            policies.insert(policies.end(), kPublishedPolicies.begin(), kPublishedPolicies.end());
-        } else {
+        if (name != "published") {
             policies.push_back(name);
+            continue;
+        }
+        for (const std::string_view one : kPublishedPolicies) {
+            if (!named(one)) {
+                policies.emplace_back(one);
+            }
         }
     }
-    // A policy named twice, alone and by "published", runs once.
-    std::vector<std::string> once;
-    for (std::string& name : policies) {
-        if (std::find(once.begin(), once.end(), name) == once.end()) {
-            once.push_back(std::move(name));
-        }
-    }
-    return once;
+    return policies;
 }
 
 Protocol protocol_of(const std::string& text) {
@@ -246,6 +248,7 @@ Expected<Experiment> experiment_of(const CLI::App& app, const SimFlags& flags,
         TESSERA_TRY(PolicySource source, PolicySource::open(name));
         experiment.policies.push_back(std::move(source));
     }
+    TESSERA_CHECK(check_names_differ(experiment.policies));
     TESSERA_TRY(experiment.seeds, parse_seeds(flags.seeds));
     TESSERA_CHECK(check_policies(experiment.policies, workload));
     experiment.threads = flags.threads;
@@ -303,8 +306,10 @@ void note(const std::string& text) { fmt::print(stderr, "tessera: {}\n", text); 
 void drop_misfits(ExperimentInputs& inputs) {
     inputs.workload = without_misfits(inputs.workload, inputs.nodes);
     if (inputs.workload.dropped > 0) {
-        note(fmt::format("{} pods fit on no node, even empty, and are left out",
-                         inputs.workload.dropped));
+        const auto dropped = static_cast<std::int64_t>(inputs.workload.dropped);
+        note(fmt::format("{} no node, even empty, and {} left out",
+                         dropped == 1 ? "1 pod fits on" : counted(dropped, "pod") + " fit on",
+                         dropped == 1 ? "is" : "are"));
     }
 }
 
@@ -312,7 +317,7 @@ Expected<std::vector<PolicyResult>> run_with_progress(const ExperimentInputs& in
                                                       const Experiment& experiment) {
     ExperimentProgress progress;
     const ProgressBar bar(
-        fmt::format("{} runs", experiment.policies.size() * experiment.seeds.size()), [&] {
+        counted(std::ssize(experiment.policies) * std::ssize(experiment.seeds), "run"), [&] {
             const auto total = static_cast<double>(progress.arrivals_total.load());
             const auto done = static_cast<double>(progress.arrivals_done.load());
             return total > 0 ? done / total : 0.0;
@@ -379,8 +384,10 @@ Expected<void> simulate(const CLI::App& app, const SimFlags& flags) {
         TESSERA_CHECK(write_state(flags.state, state, loaded.models));
     }
     if (results.front().untimed > 0) {
-        note(fmt::format("{} pods have no times in the trace and are left out",
-                         results.front().untimed));
+        const auto untimed = static_cast<std::int64_t>(results.front().untimed);
+        note(fmt::format("{} no times in the trace and {} left out",
+                         untimed == 1 ? "1 pod has" : counted(untimed, "pod") + " have",
+                         untimed == 1 ? "is" : "are"));
     }
     ReportContext context;
     context.protocol = experiment.protocol;

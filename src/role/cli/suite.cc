@@ -1,5 +1,6 @@
 #include "role/cli/suite.h"
 
+#include <array>
 #include <cstdio>
 
 #include "role/cli/arguments.h"
@@ -31,6 +32,7 @@ Expected<TransferOptions> options_of(const SuiteFlags& flags) {
     }
     TESSERA_TRY(options.reference, PolicySource::open(policies[0]));
     TESSERA_TRY(options.candidate, PolicySource::open(policies[1]));
+    TESSERA_CHECK(check_names_differ(std::array{options.reference, options.candidate}));
     options.cells = flags.cells;
     options.data = flags.data;
     options.quick = flags.quick;

@@ -7,9 +7,15 @@
 
 namespace tessera::cli {
 
+bool moves_cursor(int descriptor) {
+    const char* name = std::getenv("TERM");
+    return name != nullptr && *name != '\0' && std::string_view(name) != "dumb" &&
+           isatty(descriptor) != 0;
+}
+
 bool colours_wanted() {
     const char* refused = std::getenv("NO_COLOR");
-    return isatty(STDOUT_FILENO) != 0 && (refused == nullptr || *refused == '\0');
+    return moves_cursor(STDOUT_FILENO) && (refused == nullptr || *refused == '\0');
 }
 
 bool shows_utf8() {

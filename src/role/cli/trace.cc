@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/json_writer.h"
+#include "base/wording.h"
 #include "codec/node_spec.h"
 #include "role/cli/arguments.h"
 #include "role/cli/command.h"
@@ -30,10 +31,13 @@ std::string generate_footer() {
         text += fmt::format("  {:<14}{}\n", list.name, list.about);
     }
     return text +
-           "  or a list in one line: [COUNTx]GPUSgCOREScMEMORYGi[:MODEL], joined by commas\n\n"
+           "  or a list in one line, joined by commas: [COUNTx]GPUSgCOREScMEMORY[:MODEL]"
+           "[@GPUMEMORY]\n"
+           "  MEMORY is a node's, GPUMEMORY that of each of its GPUs, in Mi, Gi or Ti; without it\n"
+           "  a GPU has what is usual for its model, and of an unknown model unknown memory\n\n"
            "Examples:\n"
            "  tessera trace generate llm --count 20000 --seed 7 -o llm.csv\n"
-           "  tessera trace generate --nodes 64x8g96c768Gi:A100,12x4g48c384Gi -o nodes.csv\n";
+           "  tessera trace generate --nodes 64x8g96c768Gi:A100,12x4g48c384Gi@80Gi -o nodes.csv\n";
 }
 
 // By the sizes of pods, CPU-only ones first.
@@ -70,10 +74,6 @@ std::string percent(std::int64_t part, std::int64_t whole) {
         whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::string counted(std::size_t count, std::string_view what, std::string_view many = "s") {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : many);
-}
-
 // Where the pods and the GPU demand are, by size.
 std::string show_pods(const Workload& workload) {
     const SizeCounts counts = count_sizes(workload);
@@ -87,8 +87,8 @@ std::string show_pods(const Workload& workload) {
         }
     }
     return fmt::format("{} in {} ask {:.0f} GPUs, {:.0f} cores and {:.0f} GiB; {} with times\n{}",
-                       counted(workload.pods.size(), "pod"),
-                       counted(workload.mix.size(), "class", "es"),
+                       counted(std::ssize(workload.pods), "pod"),
+                       counted(std::ssize(workload.mix), "class", "es"),
                        static_cast<double>(workload.gpu_milli_total) / 1000, counts.cores,
                        counts.gib, counts.timed, aligned(rows));
 }
@@ -156,9 +156,9 @@ std::string show_nodes(const std::vector<NodeSpec>& nodes, const Interner<ModelI
     for (const auto& [count, shape] : node_shapes(nodes, models)) {
         rows.push_back({shape, std::to_string(count)});
     }
-    return fmt::format("{} with {} GPUs, {:.0f} cores and {:.0f} GiB\n{}",
-                       counted(nodes.size(), "node"), gpu_milli_capacity(nodes) / 1000, sums.cores,
-                       sums.gib, aligned(rows));
+    return fmt::format(
+        "{} with {}, {:.0f} cores and {:.0f} GiB\n{}", counted(std::ssize(nodes), "node"),
+        counted(gpu_milli_capacity(nodes) / 1000, "GPU"), sums.cores, sums.gib, aligned(rows));
 }
 
 std::string show_nodes_json(const std::vector<NodeSpec>& nodes,
@@ -184,7 +184,8 @@ std::string show_nodes_json(const std::vector<NodeSpec>& nodes,
 void note_skipped(const SkippedRows& skipped) {
     if (skipped.count > 0) {
         fmt::print(stderr, "tessera: {} skipped, the first: {}\n",
-                   counted(skipped.count, "broken row"), skipped.samples.front());
+                   counted(static_cast<std::int64_t>(skipped.count), "broken row"),
+                   skipped.samples.front());
     }
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "base/file_error.h"
 #include "base/text.h"
+#include "base/wording.h"
 #include "codec/cell_yaml.h"
 #include "codec/kube_yaml.h"
 #include "dialect/keti_policy.h"
@@ -13,12 +15,23 @@
 namespace tessera {
 namespace {
 
+constexpr std::string_view kKetiConfigMap = "gpu-scheduler-policy";
+
 template <class T>
 Expected<T> within(Expected<T> result, std::string_view file) {
     if (!result) {
-        return tl::unexpected(std::move(result.error()).within(file));
+        return tl::unexpected(in_file(file, std::move(result.error())));
     }
     return result;
+}
+
+std::string missing_nodes(std::int64_t missing, std::int64_t all) {
+    if (missing == all) {
+        return fmt::format("{} of the topology {} not there", the_counted(all, "node"),
+                           all == 1 ? "is" : "are");
+    }
+    return fmt::format("{} of the {} nodes of the topology {} not there", missing, all,
+                       missing == 1 ? "is" : "are");
 }
 
 Expected<CellTree> topology_within(std::string_view text) {
@@ -26,10 +39,58 @@ Expected<CellTree> topology_within(std::string_view text) {
     return CellTree::build(config);
 }
 
-Expected<KetiConfig> keti_within(std::string_view text) {
-    TESSERA_TRY(const KubeObjects objects, read_kube_yaml(text));
-    const ConfigMap* found = nullptr;
+// What a file has instead of what was looked for.
+std::string contents(const KubeObjects& objects) {
+    std::vector<std::string> kinds;
     for (const ConfigMap& map : objects.config_maps) {
+        kinds.push_back("ConfigMap " + in_quotes(map.name));
+    }
+    for (const PodSet& set : objects.pods) {
+        kinds.push_back(set.kind);
+    }
+    kinds.insert(kinds.end(), objects.nodes.size(), "Node");
+    kinds.insert(kinds.end(), objects.skipped.begin(), objects.skipped.end());
+    return kinds.empty()
+               ? "which has no object at all"
+               : fmt::format("but {}{}", kinds.front(), kinds.size() == 1 ? "" : " and more");
+}
+
+// The line of a key that stands once at the beginning of a line; 0 otherwise.
+int line_of_key(std::string_view text, std::string_view key) {
+    int found = 0;
+    for (int line = 1; !text.empty(); ++line) {
+        std::string_view rest = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(text.size(), rest.size() + 1));
+        rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(" \t\"'")));
+        if (rest.starts_with(key) && rest.substr(key.size()).find_first_of(":") <= 1) {
+            if (found != 0) {
+                return 0;
+            }
+            found = line;
+        }
+    }
+    return found;
+}
+
+// The map's values have lost their lines; the key that the sentence begins with has not.
+Error at_its_line(Error error, std::string_view text, const StringMap& data) {
+    for (const auto& [key, value] : data) {
+        const int line = error.message.starts_with(key + ": ") ? line_of_key(text, key) : 0;
+        if (line > 0) {
+            return std::move(error).within(fmt::format("line {}", line));
+        }
+    }
+    return error;
+}
+
+Expected<KetiConfig> keti_within(std::string_view text) {
+    const auto objects = read_kube_yaml(text);
+    if (!objects) {
+        return fail(objects.error().kind, "{}; a file with KETI's ConfigMap {} is expected",
+                    objects.error().message, kKetiConfigMap);
+    }
+    const ConfigMap* found = nullptr;
+    for (const ConfigMap& map : objects->config_maps) {
         if (!is_keti_policy(map.name)) {
             continue;
         }
@@ -41,12 +102,16 @@ Expected<KetiConfig> keti_within(std::string_view text) {
     }
     if (found == nullptr) {
         return fail(ErrorKind::invalid,
-                    "there is no ConfigMap gpu-scheduler-policy (or, older, "
-                    "gpu-scheduler-configmap) in it");
+                    "there is no ConfigMap {} (or, older, gpu-scheduler-configmap) in it, {}; such "
+                    "a ConfigMap with keys under data is accepted",
+                    kKetiConfigMap, contents(*objects));
     }
-    TESSERA_TRY(const KetiPolicy policy, parse_keti_policy(found->data));
-    TESSERA_CHECK(check_keti(policy));
-    return KetiConfig{policy, keti_notes(policy)};
+    const auto policy = parse_keti_policy(found->data);
+    const auto served = policy ? check_keti(*policy) : tl::unexpected<Error>(policy.error());
+    if (!served) {
+        return tl::unexpected(at_its_line(served.error(), text, found->data));
+    }
+    return KetiConfig{*policy, keti_notes(*policy)};
 }
 
 }  // namespace
@@ -80,19 +145,23 @@ Expected<TopologyUse> use_topology(const CellTree& tree, std::vector<NodeSpec>& 
     if (here.empty() && !known_model) {
         return fail(
             ErrorKind::invalid,
-            "none of the {} nodes of the topology (the first is {}) and none of its GPU "
-            "models with a priority is among the {} nodes given",
+            "no node of the topology (the first of {} is {}) and none of its GPU models with a "
+            "priority is among {} given",
             tree.node_count(),
             tree.node_count() == 0 ? "missing" : in_quotes(tree.node_name(CellNodeIndex(0))),
-            nodes.size());
+            the_counted(std::ssize(nodes), "node"));
     }
     if (here.size() < tree.node_count()) {
-        use.notes.push_back(fmt::format("{} of the {} nodes of the topology are not there",
-                                        tree.node_count() - here.size(), tree.node_count()));
+        use.notes.push_back(
+            missing_nodes(static_cast<std::int64_t>(tree.node_count() - here.size()),
+                          static_cast<std::int64_t>(tree.node_count())));
     }
     if (without_leaf > 0) {
         use.notes.push_back(fmt::format(
-            "{} GPUs of nodes of the topology have no cell of their model in it", without_leaf));
+            "{} no cell of {} model in it",
+            without_leaf == 1 ? "1 GPU of a node of the topology has"
+                              : fmt::format("{} GPUs of nodes of the topology have", without_leaf),
+            without_leaf == 1 ? "its" : "their"));
     }
     return use;
 }

@@ -8,6 +8,7 @@
 namespace tessera {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -73,14 +74,15 @@ TEST(Topology, WhatDoesNotMatchIsTold) {
     const auto tree = read_topology(kTopology, "f");
     world.nodes[1] = node("berry", 5, world.v100);
     EXPECT_THAT(use_topology(*tree, world.nodes, world.models)->notes,
-                ElementsAre("1 GPUs of nodes of the topology have no cell of their model in it"));
+                ElementsAre("1 GPU of a node of the topology has no cell of its model in it"));
     world.nodes[1].name = "cherry";
     EXPECT_THAT(use_topology(*tree, world.nodes, world.models)->notes,
-                ElementsAre("1 of the 1 nodes of the topology are not there"));
+                ElementsAre("the one node of the topology is not there"));
     Interner<ModelIndex> strangers;
     std::vector<NodeSpec> elsewhere{node("far", 1, strangers.intern("T4"))};
     EXPECT_THAT(use_topology(*tree, elsewhere, strangers).error().message,
-                HasSubstr("none of the 1 nodes of the topology (the first is \"berry\")"));
+                AllOf(HasSubstr("no node of the topology (the first of 1 is \"berry\")"),
+                      HasSubstr("among the one node given")));
 }
 
 TEST(Topology, BrokenFilesAreRefusedWithFileAndLine) {
@@ -91,7 +93,7 @@ TEST(Topology, BrokenFilesAreRefusedWithFileAndLine) {
         return tree ? std::string("accepted") : tree.error().message;
     };
     EXPECT_THAT(refusal("childCellNumber: 2", "childCellNumber: 2.5"),
-                StartsWith("cells.yaml: line 4: "));
+                StartsWith("cells.yaml:4: "));
     EXPECT_THAT(refusal("childCellNumber: 2", "childCellNumber: -2"),
                 HasSubstr("-2 is not a count of 1 or more"));
     EXPECT_THAT(refusal("childCellNumber: 2", "childCellNumber: 99999999999999999999"),
@@ -147,11 +149,27 @@ TEST(KetiConfig, RefusalsNameFileKeyAndValue) {
         return policy ? std::string("accepted") : policy.error().message;
     };
     EXPECT_THAT(refusal("kind: ConfigMap\nmetadata: {name: other}\n"),
-                StartsWith("keti.yaml: there is no ConfigMap gpu-scheduler-policy"));
+                AllOf(StartsWith("keti.yaml: there is no ConfigMap gpu-scheduler-policy"),
+                      HasSubstr("in it, but ConfigMap \"other\"; such a ConfigMap")));
+    EXPECT_THAT(refusal("kind: Service\n---\nkind: Secret\n"),
+                HasSubstr("in it, but Service and more; such"));
+    EXPECT_THAT(refusal(""), HasSubstr("in it, which has no object at all;"));
+    for (const char* text : {"kind: [", "a,b,c\n", "gpu-allocate-prefer: spread\n"}) {
+        EXPECT_THAT(refusal(text),
+                    AllOf(StartsWith("keti.yaml:1: "),
+                          HasSubstr("; a file with KETI's ConfigMap gpu-scheduler-policy is")));
+    }
+    EXPECT_THAT(refusal(config("nvlink-weight-percent: \"3\"")),
+                AllOf(StartsWith("keti.yaml:5: nvlink-weight-percent: no such key of KETI's"),
+                      HasSubstr("did you mean nvlink-weight-percentage? the keys are node-gpu-")));
+    EXPECT_THAT(refusal("kind: ConfigMap\nmetadata: {name: gpu-scheduler-policy}\n"
+                        "data: {gpu-allocate-prefer: pack}\n"),
+                StartsWith("keti.yaml: gpu-allocate-prefer: \"pack\" is neither"))
+        << "no line is known";
     EXPECT_THAT(refusal(config("node-gpu-score-weight: \"0.5\"")),
-                StartsWith("keti.yaml: node-gpu-score-weight: \"0.5\" is not accepted"));
+                StartsWith("keti.yaml:5: node-gpu-score-weight: \"0.5\" is not accepted"));
     EXPECT_THAT(refusal(config("node-reservation-permit: \"true\"")),
-                StartsWith("keti.yaml: node-reservation-permit: true is not accepted"));
+                StartsWith("keti.yaml:5: node-reservation-permit: true is not accepted"));
     EXPECT_THAT(refusal(config("a: b") + "---\n" + config("a: b")), HasSubstr("one is accepted"));
     EXPECT_THAT(refusal(config("avoid-nvlink-one-gpu: true")), HasSubstr("needs quotes"));
 }
