@@ -34,7 +34,7 @@ IMPURE_NAMES = re.compile(
 
 # Libraries whose headers are dear to compile: in .cc files, or in a header that only .cc files of
 # its own layer include.
-HEAVY = re.compile(r"^(simdjson|yaml-cpp|CLI|zlib)([/.]|$)")
+HEAVY = re.compile(r"^(simdjson|yaml-cpp|CLI|zlib|boost|curl|openssl|prometheus|spdlog)([/.]|$)")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 TEST_FILE = re.compile(r"_(test|fuzz)\.cc$")

@@ -36,6 +36,11 @@ struct ConditionDraft {
     std::string status;
 };
 
+struct AddressDraft {
+    std::string type;
+    std::string address;
+};
+
 class KubeReader : public ConstraintWalk {
   public:
     bool read(std::string_view text, KubeObjects& out) {
@@ -366,9 +371,25 @@ class KubeReader : public ConstraintWalk {
             return true;
         });
     }
+    bool node_addresses(JsonItem value, Node& node) {
+        static constexpr std::array<KubeRule<AddressDraft>, 2> kRules{
+            {{"type", &KubeReader::text_of<&AddressDraft::type>},
+             {"address", &KubeReader::text_of<&AddressDraft::address>}}};
+        return list(value, [&](JsonItem item) {
+            AddressDraft draft;
+            if (!object<KubeReader, AddressDraft>(item, draft, kRules)) {
+                return false;
+            }
+            if (draft.type == "InternalIP" && node.address.empty()) {
+                node.address = std::move(draft.address);
+            }
+            return true;
+        });
+    }
     bool node_status(JsonItem value, Node& node) {
-        static constexpr std::array<KubeRule<Node>, 3> kRules{
-            {{"capacity", &KubeReader::amounts_of<&Node::capacity>},
+        static constexpr std::array<KubeRule<Node>, 4> kRules{
+            {{"addresses", &KubeReader::node_addresses},
+             {"capacity", &KubeReader::amounts_of<&Node::capacity>},
              {"allocatable", &KubeReader::amounts_of<&Node::allocatable>},
              {"conditions", &KubeReader::node_conditions}}};
         return object<KubeReader, Node>(value, node, kRules);

@@ -37,7 +37,8 @@ bool contains(const Items& items, const Item& item) {
 }
 
 Expected<void> check_key(const Pod& pod, std::string_view key) {
-    if (contains(kPerContainer, key) || contains(kPerPod, key) || key == kOwnPlacement) {
+    if (contains(kPerContainer, key) || contains(kPerPod, key) || key == kOwnPlacement ||
+        key == kOwnSignature) {
         return {};
     }
     for (std::string_view base : kPerContainer) {

@@ -18,6 +18,7 @@ inline constexpr std::string_view kOwnMilli = "tessera.dev/gpu-milli";
 inline constexpr std::string_view kOwnLimitMilli = "tessera.dev/gpu-limit-milli";
 inline constexpr std::string_view kOwnMemoryMib = "tessera.dev/gpu-memory-mib";
 inline constexpr std::string_view kOwnPlacement = "tessera.dev/placement";
+inline constexpr std::string_view kOwnSignature = "tessera.dev/placement-signature";
 inline constexpr std::string_view kOwnGpuList = "tessera.dev/gpus";
 
 // The value of a key, from the annotations or the labels. An error when they differ.

@@ -7,6 +7,8 @@
 namespace tessera {
 namespace {
 
+constexpr std::size_t kMaxPolicies = 64;
+
 OwnerId owner(PodIndex pod) { return OwnerId::pod(pod.value()); }
 
 Ledger ledger_of(std::vector<NodeSpec> nodes, ClusterOptions options) {
@@ -22,18 +24,24 @@ Ledger ledger_of(std::vector<NodeSpec> nodes, ClusterOptions options) {
 
 Engine::Engine(std::vector<NodeSpec> nodes, std::unique_ptr<Policy> policy, Options options,
                ClusterOptions cluster)
-    : ledger_(ledger_of(std::move(nodes), std::move(cluster))),
-      placer_(std::make_unique<Placer>(ledger_.cluster(), std::move(policy), options)) {
+    : ledger_(ledger_of(std::move(nodes), std::move(cluster))), options_(options) {
+    add_policy(std::move(policy));
     ledger_.observe(this);
 }
 
+PolicySlot Engine::add_policy(std::unique_ptr<Policy> policy) {
+    TESSERA_ASSERT(placers_.size() < kMaxPolicies, "a door has a few policies");
+    placers_.push_back(std::make_unique<Placer>(ledger_.cluster(), std::move(policy), options_));
+    return PolicySlot(static_cast<PolicySlot::rep>(placers_.size() - 1));
+}
+
 std::optional<Placement> Engine::place(PodIndex pod, const Demand& demand) {
-    placer_->arrived(intern(demand));
+    first().arrived(intern(demand));
     return place_again(pod, demand);
 }
 
 std::optional<Placement> Engine::place_again(PodIndex pod, const Demand& demand) {
-    std::optional<Placement> chosen = placer_->choose(demand);
+    std::optional<Placement> chosen = first().choose(demand);
     if (chosen) {
         take(pod, intern(demand), *chosen);
     }
@@ -41,12 +49,12 @@ std::optional<Placement> Engine::place_again(PodIndex pod, const Demand& demand)
 }
 
 bool Engine::arrive(PodIndex pod, ClassIndex demand_class) {
-    placer_->arrived(demand_class);
+    first().arrived(demand_class);
     return try_place(pod, demand_class);
 }
 
 bool Engine::try_place(PodIndex pod, ClassIndex demand_class) {
-    const std::optional<Placement> chosen = placer_->choose(demand_class);
+    const std::optional<Placement> chosen = first().choose(demand_class);
     if (!chosen) {
         return false;
     }
@@ -55,42 +63,88 @@ bool Engine::try_place(PodIndex pod, ClassIndex demand_class) {
 }
 
 void Engine::take(PodIndex pod, ClassIndex demand_class, const Placement& placement) {
-    const DemandClass& wanted = placer_->classes()[demand_class];
+    const DemandClass& wanted = first().classes()[demand_class];
     const Terms terms{.tolerates = wanted.tolerates_no_new ? Health::no_new : Health::ok};
     const bool granted = ledger_.assume(owner(pod), placement, terms).has_value();
     TESSERA_ASSERT(granted, "the index offers only what the ledger grants");
-    remember(pod, demand_class);
+    remember(pod, {demand_class});
 }
 
 Expected<void> Engine::adopt(PodIndex pod, ClassIndex demand_class, const Placement& placement) {
-    TESSERA_TRY(const Confirmation known, ledger_.confirm(owner(pod), placement));
+    TESSERA_TRY(const Confirmation known, confirm(pod, {kFirstPolicy, demand_class, placement}));
     static_cast<void>(known);
-    remember(pod, demand_class);
     return {};
 }
 
-void Engine::remember(PodIndex pod, ClassIndex demand_class) {
-    if (pod.slot() >= class_of_.size()) {
-        class_of_.resize(pod.slot() + 1);
+void Engine::remember(PodIndex pod, Learnt learnt) {
+    if (pod.slot() >= learnt_.size()) {
+        learnt_.resize(pod.slot() + 1);
     }
-    class_of_[pod.slot()] = demand_class;
+    learnt_[pod.slot()] = learnt;
+}
+
+Engine::Learnt Engine::forget(PodIndex pod) {
+    return pod.slot() < learnt_.size() ? std::exchange(learnt_[pod.slot()], Learnt()) : Learnt();
 }
 
 void Engine::depart(PodIndex pod) {
-    TESSERA_ASSERT(pod.slot() < class_of_.size() && class_of_[pod.slot()].valid(),
-                   "only a placed pod departs");
     const bool released = ledger_.release(owner(pod)).has_value();
-    TESSERA_ASSERT(released, "a placed pod is in the ledger");
-    placer_->departed(std::exchange(class_of_[pod.slot()], ClassIndex()));
+    TESSERA_ASSERT(released, "only a placed pod departs");
+    const Learnt learnt = forget(pod);
+    if (learnt.demand_class.valid()) {
+        placer(learnt.policy).departed(learnt.demand_class);
+    }
 }
+
+Expected<void> Engine::hold(PodIndex pod, const Choice& choice, Nanoseconds deadline) {
+    Terms terms{.deadline = deadline};
+    if (choice.demand_class.valid() &&
+        placer(choice.policy).classes()[choice.demand_class].tolerates_no_new) {
+        terms.tolerates = Health::no_new;
+    }
+    TESSERA_CHECK(ledger_.assume(owner(pod), choice.placement, terms));
+    remember(pod, {choice.demand_class, choice.policy});
+    return {};
+}
+
+Expected<void> Engine::set_deadline(PodIndex pod, Nanoseconds deadline) {
+    return ledger_.set_deadline(owner(pod), deadline);
+}
+
+void Engine::drop(PodIndex pod) {
+    const bool released = ledger_.release(owner(pod)).has_value();
+    TESSERA_ASSERT(released, "only a pod that holds something is dropped");
+    forget(pod);
+}
+
+std::vector<PodIndex> Engine::expire(Nanoseconds now) {
+    std::vector<PodIndex> ended;
+    for (OwnerId gone : ledger_.expire(now)) {
+        ended.emplace_back(gone.index());
+        forget(ended.back());
+    }
+    return ended;
+}
+
+Expected<Confirmation> Engine::confirm(PodIndex pod, const Choice& choice) {
+    TESSERA_TRY(const Confirmation confirmation, ledger_.confirm(owner(pod), choice.placement));
+    remember(pod, {choice.demand_class, choice.policy});
+    return confirmation;
+}
+
+Expected<void> Engine::terminate(PodIndex pod) { return ledger_.terminate(owner(pod)); }
 
 std::optional<Placement> Engine::placement(PodIndex pod) const {
     return ledger_.placement(owner(pod));
 }
 
 std::size_t Engine::memory_bytes() const {
-    return ledger_.memory_bytes() + cluster().memory_bytes() + placer_->memory_bytes() +
-           class_of_.capacity() * sizeof(ClassIndex);
+    std::size_t bytes =
+        ledger_.memory_bytes() + cluster().memory_bytes() + learnt_.capacity() * sizeof(Learnt);
+    for (const auto& placer : placers_) {
+        bytes += placer->memory_bytes();
+    }
+    return bytes;
 }
 
 }  // namespace tessera

@@ -323,6 +323,69 @@ NodeIndex Placer::scan(ClassIndex demand_class, std::uint64_t draw) {
     return second ? best.second.node : best.first.node;
 }
 
+std::size_t Placer::rank(ClassIndex demand_class, std::span<const NodeIndex> among,
+                         std::span<Key> keys) {
+    const int column = column_for(demand_class);
+    const std::uint64_t draw = rng_.next();
+    for (std::size_t i = 0; i < among.size(); ++i) {
+        if (!among[i].valid()) {
+            keys[i] = 0;
+        } else if (column >= 0) {
+            keys[i] = index_->key(static_cast<std::size_t>(column), among[i]);
+        } else {
+            keys[i] = key_on(among[i], demand_class, draw);
+        }
+    }
+    return select(among, keys);
+}
+
+// What the index would hold for a class that has no column.
+Key Placer::key_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw) {
+    const DemandClass& wanted = classes_[demand_class];
+    if (!admits_and_fits(cluster_, node, wanted, catalog()) ||
+        (wanted.wants_spare() && !grantable(node, demand_class, draw))) {
+        return 0;
+    }
+    const ClassIndex only[] = {demand_class};
+    Key key = 0;
+    index_->scorer().score(cluster_.node(node), only, std::span(&key, 1));
+    return key;
+}
+
+// By the same rule as the index, whatever the order in which the nodes are named.
+std::size_t Placer::select(std::span<const NodeIndex> among, std::span<const Key> keys) {
+    const Scorer& scorer = index_->scorer();
+    std::vector<std::size_t> fitting;
+    std::size_t first = SIZE_MAX;
+    std::size_t second = SIZE_MAX;
+    const auto before = [&](std::size_t a, std::size_t b) {
+        if (keys[a] != keys[b]) {
+            return keys[a] > keys[b];
+        }
+        const Tie tie_a = scorer.tie(cluster_.node(among[a]));
+        const Tie tie_b = scorer.tie(cluster_.node(among[b]));
+        return tie_a != tie_b ? tie_a > tie_b : among[a] < among[b];
+    };
+    const bool uniform = scorer.selection() == Selection::uniform;
+    for (std::size_t i = 0; i < among.size(); ++i) {
+        if (keys[i] == 0) {
+            continue;
+        }
+        if (uniform) {
+            fitting.push_back(i);
+        } else if (first == SIZE_MAX || before(i, first)) {
+            second = std::exchange(first, i);
+        } else if (among[i] != among[first] && (second == SIZE_MAX || before(i, second))) {
+            second = i;
+        }
+    }
+    if (uniform) {
+        return fitting.empty() ? SIZE_MAX : fitting[rng_.below(fitting.size())];
+    }
+    const bool take_second = scorer.selection() == Selection::second_best && second != SIZE_MAX;
+    return take_second ? second : first;
+}
+
 bool Placer::grantable(NodeIndex node, ClassIndex demand_class, std::uint64_t draw) {
     const std::optional<Placement> placement = place_on(node, demand_class, draw);
     return placement && cluster_.fits(*placement);

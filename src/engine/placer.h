@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/rng.h"
@@ -71,6 +72,12 @@ class Placer {
     std::optional<Placement> choose_on(const Cluster& cluster, NodeIndex node,
                                        ClassIndex demand_class, std::uint64_t draw) const;
 
+    // Keys of the class on these nodes, 0 where it does not fit (and for none()), and which of them
+    // the policy chooses: its place among them, SIZE_MAX when it fits on none. For doors where
+    // somebody else says which nodes there are.
+    std::size_t rank(ClassIndex demand_class, std::span<const NodeIndex> among,
+                     std::span<Key> keys);
+
     // Something on the node changed: what is left, its health, its capacity, or that it is new. A
     // kind of device or node that was not there before makes a new index, at once: the policy's
     // tables know nothing of it. More new nodes than there was room for have it built again, by the
@@ -122,6 +129,8 @@ class Placer {
     std::optional<Placement> place_among(const Cluster& cluster, NodeIndex node, Drawn drawn,
                                          DeviceList& devices) const;
     bool grantable(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
+    Key key_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
+    std::size_t select(std::span<const NodeIndex> among, std::span<const Key> keys);
     void nodes_replaced();
     Extent extent() const { return {cluster_.kind_count(), cluster_.shape_count()}; }
     bool outgrown() const {

@@ -42,6 +42,8 @@ struct GpuSpec {
     std::uint16_t slots = 0;  // clients at once (MPS); 0 = no limit
     SpareAmounts spare{};
     std::string uuid;
+
+    friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
 };
 
 // What a device must have in common for a class to treat it alike.

@@ -24,6 +24,8 @@ struct NodeSpec {
     std::vector<GpuSpec> gpus;
     LinkMatrix links;  // empty = nothing known
     NodeTraits traits;
+
+    friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
 // Nodes of equal capacity. Scores that depend on what a node IS, not on its load, go by shape.

@@ -120,6 +120,7 @@ struct Pod {
 
 struct Node {
     std::string name;
+    std::string address;  // InternalIP; empty when it has none
     StringMap labels;
     StringMap annotations;
     ResourceList capacity;

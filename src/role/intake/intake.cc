@@ -4,6 +4,7 @@
 
 #include "codec/gpu_annotation.h"
 #include "codec/placement_annotation.h"
+#include "codec/placement_signature.h"
 #include "dialect/asking.h"
 #include "dialect/gpushare.h"
 #include "dialect/kubeshare.h"
@@ -150,20 +151,56 @@ Expected<std::optional<Placement>> foreign_record(const Pod& pod, const NodeSpec
     return placement;
 }
 
-Expected<Held> held_within(const Pod& pod, const NodeSpec& node, DialectContext& context) {
+bool is_signed(const Pod& pod, std::string_view key) {
+    const std::string* record = find(pod.annotations, kOwnPlacement);
+    const std::string* signature = find(pod.annotations, kOwnSignature);
+    return record != nullptr && signature != nullptr && signature_matches(key, *record, *signature);
+}
+
+// No grant is less than what its request asks for. False when devices are missing.
+bool raise_to_demand(Placement& placement, const PodDemand& asked, const NodeSpec& node) {
+    if (!asked.demand.wants_gpu()) {
+        return true;
+    }
+    const std::size_t alternative =
+        std::min<std::size_t>(placement.alternative, asked.demand.alternatives.size() - 1);
+    bool complete = true;
+    for (const GpuRequest& request : asked.demand.alternatives[alternative].requests) {
+        std::size_t devices = 0;
+        for (DeviceGrant& grant : placement.grants) {
+            if (grant.request == request.name) {
+                grant.milli = std::max(grant.milli, request.milli);
+                const MemoryMib memory = request.memory_on(node.gpus[grant.gpu.slot()].memory);
+                grant.memory = std::max(grant.memory, memory);
+                ++devices;
+            }
+        }
+        complete = complete && devices >= request.gpus;
+    }
+    return complete;
+}
+
+Expected<Held> held_within(const Pod& pod, const NodeSpec& node, DialectContext& context,
+                           std::string_view signing_key) {
     Held held;
-    TESSERA_TRY(const auto ours, own_record(pod, node, context));
-    if (ours) {
-        held.placement = *ours;
+    TESSERA_TRY(const auto recorded, own_record(pod, node, context));
+    if (recorded && (signing_key.empty() || is_signed(pod, signing_key))) {
+        held.placement = *recorded;
         held.ours = true;
         return held;
     }
     TESSERA_TRY(const PodDemand asked, pod_demand(pod, context));
-    TESSERA_TRY(const auto foreign, foreign_record(pod, node, context));
-    if (foreign) {
-        held.placement.grants = foreign->grants;
+    if (recorded) {
+        held.placement = *recorded;
+        held.placement.admin_access = false;
+        held.devices_unknown = !raise_to_demand(held.placement, asked, node);
+    } else {
+        TESSERA_TRY(const auto foreign, foreign_record(pod, node, context));
+        if (foreign) {
+            held.placement.grants = foreign->grants;
+        }
+        held.devices_unknown = asked.demand.wants_gpu() && !foreign;
     }
-    held.devices_unknown = asked.demand.wants_gpu() && !foreign;
     held.placement.node = context.names.nodes.intern(node.name);
     held.placement.cpu = asked.demand.cpu;
     held.placement.memory = asked.demand.memory;
@@ -190,7 +227,7 @@ Expected<NodeSpec> take_node(const Node& node, DialectContext& context) {
 }
 
 Expected<PlacementMarks> placement_writes(PlacedPod placed, const DialectContext& context,
-                                          PortBook& ports) {
+                                          PortBook& ports, std::string_view signing_key) {
     if (auto checked = check_recordable(placed, context.names); !checked) {
         return tl::unexpected(std::move(checked.error()).within(describe(placed.pod)));
     }
@@ -205,12 +242,17 @@ Expected<PlacementMarks> placement_writes(PlacedPod placed, const DialectContext
         ports.release(placed.pod.owner());
         return marks;
     }
-    marks->annotations[std::string(kOwnPlacement)] = write_placement_annotation(record);
+    std::string text = write_placement_annotation(record);
+    if (!signing_key.empty()) {
+        marks->annotations[std::string(kOwnSignature)] = sign_placement(signing_key, text);
+    }
+    marks->annotations[std::string(kOwnPlacement)] = std::move(text);
     return marks;
 }
 
-Expected<Held> read_held(const Pod& pod, const NodeSpec& node, DialectContext& context) {
-    auto held = held_within(pod, node, context);
+Expected<Held> read_held(const Pod& pod, const NodeSpec& node, DialectContext& context,
+                         std::string_view signing_key) {
+    auto held = held_within(pod, node, context, signing_key);
     if (!held && !held.error().message.starts_with(describe(pod))) {
         return tl::unexpected(std::move(held.error()).within(describe(pod)));
     }

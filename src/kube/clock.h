@@ -1,0 +1,18 @@
+// The clocks of this layer, handed in so that tests have their own.
+#pragma once
+
+#include <functional>
+
+#include "base/units.h"
+
+namespace tessera {
+
+// Time that only goes forward, for deadlines; where it begins means nothing.
+using Clock = std::function<Nanoseconds()>;
+
+// Goes on while the machine is suspended: a leader that slept must know it.
+Nanoseconds boot_time_now();
+// Since 1970, for what others read.
+Nanoseconds wall_time_now();
+
+}  // namespace tessera

@@ -1,0 +1,463 @@
+#include "kube/reflector.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kube/fake_http_client.h"
+#include "kube/fake_objects.h"
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A reflector against a server that is well unless a test says otherwise.
+class World {
+  public:
+    using Fault = std::function<bool(FakeHttpClient&, const FakeCall&)>;
+
+    void start() { reflector.start(); }
+    // The watch that is open; the test tells it lines.
+    HttpClient::CallId watch{};
+    std::vector<std::string> paths;
+    Fault fault = [](FakeHttpClient&, const FakeCall&) { return false; };
+    FakeObjects server;
+    VirtualTime time;
+    RecordingSink sink;
+    FakeHttpClient http{time,
+                        [this](FakeHttpClient& to, const FakeCall& call) { serve(to, call); }};
+    Reflector reflector{http,
+                        sink,
+                        {.path = "/objects",
+                         .label_selector = "a=b",
+                         .field_selector = "spec.x!=y",
+                         .page_size = 2,
+                         .clock = time.clock()}};
+
+    // A change that the open watch is told of.
+    void put(const std::string& name, int value) {
+        server.put(name, value);
+        http.line(watch, FakeObjects::line(server.events_after(server.version() - 1)->front()));
+    }
+    std::size_t requests(const std::string& part) const {
+        std::size_t n = 0;
+        for (const std::string& path : paths) {
+            n += path.find(part) == std::string::npos ? 0 : 1;
+        }
+        return n;
+    }
+
+  private:
+    void serve(FakeHttpClient& to, const FakeCall& call) {
+        paths.push_back(call.call.path);
+        if (call.streams) {
+            watch = call.id;
+        }
+        if (fault(to, call)) {
+            return;
+        }
+        if (!call.streams) {
+            to.answer(call.id, server.page(call.call.path));
+            return;
+        }
+        const auto events =
+            server.events_after(std::stoull(query_value(call.call.path, "resourceVersion")));
+        if (!events) {
+            to.answer(call.id, status_answer(410, "Expired"));
+            return;
+        }
+        for (const auto& event : *events) {
+            to.line(call.id, FakeObjects::line(event));
+        }
+        to.answer(call.id, {.status = 200, .body = ""},
+                  seconds(std::stoll(query_value(call.call.path, "timeoutSeconds"))));
+        bookmarks(call.id);
+    }
+    void bookmarks(HttpClient::CallId id) {
+        time.after(seconds(60), [this, id] {
+            if (http.is_open(id)) {
+                http.line(id, server.bookmark());
+                bookmarks(id);
+            }
+        });
+    }
+};
+
+TEST(Reflector, ListsByPagesAndThenWatches) {
+    World world;
+    for (const char* name : {"a", "b", "c", "d", "e"}) {
+        world.server.put(name, 1);
+    }
+    EXPECT_FALSE(world.reflector.synced());
+    EXPECT_FALSE(world.reflector.healthy());
+    world.start();
+    world.time.run_for(seconds(1));
+    EXPECT_EQ(world.sink.values, world.server.values());
+    EXPECT_TRUE(world.reflector.synced());
+    EXPECT_TRUE(world.reflector.healthy());
+    ASSERT_EQ(world.paths.size(), 4);
+    EXPECT_EQ(world.paths[0], "/objects?limit=2&labelSelector=a%3Db&fieldSelector=spec.x%21%3Dy");
+    EXPECT_THAT(world.paths[1], HasSubstr("&continue=105.b"));
+    EXPECT_THAT(world.paths[3], StartsWith("/objects?watch=1&allowWatchBookmarks=true&"
+                                           "resourceVersion=105&timeoutSeconds="));
+    EXPECT_THAT(world.paths[3], HasSubstr("&labelSelector=a%3Db"));
+    world.put("f", 2);
+    world.put("a", 3);
+    world.server.remove("b");
+    world.http.line(world.watch, FakeObjects::line(world.server.events_after(107)->front()));
+    world.time.run_for(seconds(1));
+    EXPECT_EQ(world.sink.values, world.server.values());
+    EXPECT_EQ(world.sink.fault, "");
+    const ReflectorCounts counts = world.reflector.counts();
+    EXPECT_EQ(counts.lists, 1);
+    EXPECT_EQ(counts.pages, 3);
+    EXPECT_EQ(counts.listed, 5);
+    EXPECT_EQ(counts.watches, 1);
+    EXPECT_EQ(counts.events, 3);
+    EXPECT_EQ(world.reflector.last_contact(), world.time.now() - seconds(1));
+}
+
+TEST(Reflector, AWatchThatEndsGoesOnFromTheLastVersion) {
+    World world;
+    world.server.put("a", 1);
+    world.start();
+    world.time.run_for(seconds(1));
+    world.put("b", 1);
+    world.time.run_for(seconds(700));
+    EXPECT_GE(world.reflector.counts().bookmarks, 4);
+    EXPECT_EQ(world.requests("watch=1"), 2);
+    EXPECT_THAT(world.paths.back(), HasSubstr("resourceVersion=102&"));
+    EXPECT_EQ(world.reflector.counts().lists, 1);
+    const auto asked = std::stoll(query_value(world.paths.back(), "timeoutSeconds"));
+    EXPECT_GE(asked, 300);
+    EXPECT_LE(asked, 600);
+}
+
+TEST(Reflector, ABookmarkMovesTheVersion) {
+    World world;
+    world.start();
+    world.time.run_for(seconds(1));
+    world.http.line(world.watch,
+                    R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"555"}}})");
+    world.http.cut(world.watch);
+    world.time.run_for(seconds(2));
+    EXPECT_THAT(world.paths.back(), HasSubstr("resourceVersion=555&"));
+    EXPECT_EQ(world.sink.changes, 0);
+}
+
+TEST(Reflector, ACutWatchGoesOnAfterABackOff) {
+    World world;
+    world.server.put("a", 1);
+    world.start();
+    world.time.run_for(seconds(1));
+    world.fault = [](FakeHttpClient& to, const FakeCall& call) {
+        to.cut(call.id);
+        return true;
+    };
+    world.http.cut(world.watch);
+    world.server.put("b", 2);
+    const std::size_t before = world.paths.size();
+    world.time.run_for(seconds(29));
+    EXPECT_TRUE(world.reflector.healthy()) << "for a while nothing is wrong";
+    world.time.run_for(seconds(91));
+    EXPECT_FALSE(world.reflector.healthy());
+    EXPECT_THAT(world.reflector.last_error(), HasSubstr("cut"));
+    EXPECT_GE(world.paths.size() - before, 6);
+    EXPECT_LE(world.paths.size() - before, 14) << "later and later";
+    world.fault = [](FakeHttpClient&, const FakeCall&) { return false; };
+    world.time.run_for(seconds(40));
+    EXPECT_EQ(world.sink.values, world.server.values());
+    EXPECT_EQ(world.reflector.counts().lists, 1) << "nothing was lost, so nothing is listed again";
+    EXPECT_GE(world.reflector.counts().lost, 6);
+    EXPECT_TRUE(world.reflector.healthy());
+    EXPECT_EQ(world.reflector.last_error(), "");
+}
+
+TEST(Reflector, IsHealthyAgainWithoutAnyEvent) {
+    World world;
+    world.start();
+    world.time.run_for(seconds(1));
+    world.http.cut(world.watch);
+    world.time.run_for(seconds(8));  // the first watch after a failure is short
+    EXPECT_EQ(world.reflector.last_error(), "");
+    EXPECT_THAT(world.paths.at(world.paths.size() - 2), HasSubstr("timeoutSeconds=5"));
+    EXPECT_THAT(world.paths.back(), testing::Not(HasSubstr("timeoutSeconds=5&")));
+}
+
+TEST(Reflector, WhatIsTooOldIsListedAgain) {
+    for (const bool by_event : {false, true}) {
+        World world;
+        world.server.put("a", 1);
+        world.server.put("b", 1);
+        world.start();
+        world.time.run_for(seconds(1));
+        world.server.remove("a");
+        world.server.put("c", 1);
+        world.server.forget(0);
+        if (by_event) {
+            world.http.line(
+                world.watch,
+                R"({"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}})");
+        } else {
+            world.http.cut(world.watch);
+        }
+        world.time.run_for(seconds(3));
+        EXPECT_EQ(world.sink.values, world.server.values());
+        EXPECT_EQ(world.reflector.counts().expired, 1);
+        EXPECT_EQ(world.reflector.counts().lists, 2);
+        EXPECT_EQ(world.sink.fault, "");
+    }
+}
+
+TEST(Reflector, AListThatGetsTooOldBeginsAgain) {
+    World world;
+    for (const char* name : {"a", "b", "c", "d", "e"}) {
+        world.server.put(name, 1);
+    }
+    world.fault = [&](FakeHttpClient&, const FakeCall& call) {
+        if (world.paths.size() == 2) {
+            EXPECT_THAT(call.call.path, HasSubstr("continue="));
+            world.server.remove("a");
+            world.server.forget(0);
+        }
+        return false;
+    };
+    world.start();
+    world.time.run_for(seconds(2));
+    EXPECT_EQ(world.sink.values, world.server.values());
+    EXPECT_EQ(world.sink.begun, 2);
+    EXPECT_EQ(world.sink.ended, 1);
+    EXPECT_EQ(world.reflector.counts().expired, 1);
+}
+
+TEST(Reflector, APageIsAskedForAgain) {
+    World world;
+    for (const char* name : {"a", "b", "c"}) {
+        world.server.put(name, 1);
+    }
+    int calls = 0;
+    world.fault = [&](FakeHttpClient& to, const FakeCall& call) {
+        switch (++calls) {
+            case 1:
+            case 4:
+                to.answer(call.id, status_answer(500, "InternalError"));
+                return true;
+            case 2:
+                to.cut(call.id);
+                return true;
+            case 5:
+                to.answer(call.id, {.status = 429, .body = "", .retry_after = seconds(7)});
+                return true;
+            default:
+                return false;
+        }
+    };
+    world.start();
+    world.time.run_for(seconds(5));
+    EXPECT_FALSE(world.reflector.synced());
+    world.time.run_for(seconds(10));
+    EXPECT_EQ(world.sink.values, world.server.values());
+    EXPECT_EQ(world.sink.begun, 1) << "the pages before are not lost";
+    const auto counts = world.reflector.counts();
+    EXPECT_EQ(counts.failed, 2);
+    EXPECT_EQ(counts.lost, 1);
+    EXPECT_EQ(counts.throttled, 1);
+}
+
+TEST(Reflector, AThrottledWatchWaitsAsAsked) {
+    World world;
+    world.start();
+    world.time.run_for(seconds(1));
+    world.fault = [&](FakeHttpClient& to, const FakeCall& call) {
+        to.answer(call.id, {.status = 429, .body = "", .retry_after = seconds(20)});
+        return true;
+    };
+    world.http.cut(world.watch);
+    world.time.run_for(seconds(2));
+    world.fault = [](FakeHttpClient&, const FakeCall&) { return false; };
+    const std::size_t before = world.paths.size();
+    world.time.run_for(seconds(17));
+    EXPECT_EQ(world.paths.size(), before);
+    world.time.run_for(seconds(5));
+    EXPECT_EQ(world.paths.size(), before + 1);
+    EXPECT_EQ(world.reflector.counts().lists, 1);
+}
+
+TEST(Reflector, LinesThatCannotBeReadLeadToAList) {
+    for (const std::string line : {"nonsense", "{}", R"({"type":"ADDED","object":{"metadata":{}}})",
+                                   R"({"type":"ADDED","object":{"metad)"}) {
+        World world;
+        world.server.put("a", 1);
+        world.start();
+        world.time.run_for(seconds(1));
+        world.server.put("b", 1);
+        world.http.line(world.watch, line);
+        world.time.run_for(seconds(2));
+        EXPECT_EQ(world.sink.values, world.server.values()) << line;
+        EXPECT_EQ(world.reflector.counts().malformed, 1);
+        EXPECT_EQ(world.reflector.counts().lists, 2);
+    }
+}
+
+TEST(Reflector, APoisonedWatchDoesNotCauseListsWithoutEnd) {
+    World world;
+    world.server.put("a", 1);
+    world.fault = [](FakeHttpClient& to, const FakeCall& call) {
+        if (call.streams) {
+            to.line(call.id, "nonsense");
+        }
+        return call.streams;
+    };
+    world.start();
+    world.time.run_for(seconds(600));
+    EXPECT_LE(world.reflector.counts().lists, 40);
+    EXPECT_GE(world.reflector.counts().lists, 20);
+}
+
+TEST(Reflector, HalfALineAtTheEndIsReadAgain) {
+    World world;
+    world.start();
+    world.time.run_for(seconds(1));
+    world.server.put("a", 1);
+    world.http.answer(world.watch, {.status = 200, .body = R"({"type":"ADD)"});
+    world.time.run_for(seconds(2));
+    EXPECT_EQ(world.sink.values, world.server.values());
+    EXPECT_EQ(world.reflector.counts().lists, 1);
+    EXPECT_EQ(world.reflector.counts().malformed, 1);
+}
+
+TEST(Reflector, APageThatCannotBeReadIsListedAgain) {
+    World world;
+    for (const char* name : {"a", "b", "c"}) {
+        world.server.put(name, 1);
+    }
+    world.fault = [&](FakeHttpClient& to, const FakeCall& call) {
+        if (world.paths.size() == 2) {
+            std::string body = world.server.page(call.call.path).body;
+            to.answer(call.id, {.status = 200, .body = body.substr(0, body.size() - 4)});
+            return true;
+        }
+        return false;
+    };
+    world.start();
+    world.time.run_for(seconds(2));
+    EXPECT_EQ(world.sink.values, world.server.values());
+    EXPECT_EQ(world.sink.begun, 2);
+    EXPECT_EQ(world.reflector.counts().malformed, 1);
+    EXPECT_EQ(world.sink.fault, "");
+}
+
+TEST(Reflector, ASilentWatchIsCutAndGoesOn) {
+    World world;
+    world.server.put("a", 1);
+    world.start();
+    world.time.run_for(seconds(1));
+    world.server.put("b", 1);
+    bool swallowed = false;  // the next watch is never answered
+    world.fault = [&](FakeHttpClient&, const FakeCall& call) {
+        return call.streams && !std::exchange(swallowed, true);
+    };
+    world.http.cut(world.watch);
+    world.time.run_for(seconds(90));
+    EXPECT_EQ(world.sink.values.size(), 1) << "the new watch hears nothing";
+    EXPECT_EQ(world.reflector.counts().silent, 0);
+    world.time.run_for(seconds(20));
+    EXPECT_EQ(world.reflector.counts().silent, 1);
+    EXPECT_EQ(world.sink.values, world.server.values());
+    EXPECT_EQ(world.reflector.counts().lists, 1);
+}
+
+TEST(Reflector, AServerWhoseVersionsWentBackIsListedAgain) {
+    World world;
+    world.server.put("a", 1);
+    world.start();
+    world.time.run_for(seconds(1));
+    world.fault = [](FakeHttpClient& to, const FakeCall& call) {
+        if (call.streams && query_value(call.call.path, "resourceVersion") == "999") {
+            to.answer(call.id, status_answer(504, "Timeout"));
+            return true;
+        }
+        return false;
+    };
+    world.http.line(world.watch,
+                    R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"999"}}})");
+    world.http.cut(world.watch);
+    world.time.run_for(seconds(60));
+    EXPECT_EQ(world.reflector.counts().lists, 2);
+    EXPECT_EQ(world.reflector.counts().failed, 5);
+    EXPECT_TRUE(world.reflector.healthy());
+}
+
+TEST(Reflector, ARoleThatIsMissingIsToldAndWaitedFor) {
+    World world;
+    bool allowed = false;
+    world.fault = [&](FakeHttpClient& to, const FakeCall& call) {
+        if (!allowed) {
+            to.answer(call.id, status_answer(403, "Forbidden"));
+        }
+        return !allowed;
+    };
+    world.start();
+    world.time.run_for(seconds(120));
+    EXPECT_FALSE(world.reflector.synced());
+    EXPECT_THAT(world.reflector.last_error(), HasSubstr("grant the role"));
+    EXPECT_GE(world.reflector.counts().refused, 5);
+    EXPECT_EQ(world.sink.begun, 1);
+    allowed = true;
+    world.time.run_for(seconds(40));
+    EXPECT_TRUE(world.reflector.healthy());
+}
+
+TEST(Reflector, AfterStopNothingIsTold) {
+    World world;
+    world.server.put("a", 1);
+    world.start();
+    world.start();  // once is enough
+    world.time.run_for(seconds(1));
+    world.put("b", 1);
+    world.reflector.stop();
+    world.time.run_for(seconds(1));
+    EXPECT_EQ(world.sink.values.size(), 1);
+    EXPECT_EQ(world.http.open_calls(), 0);
+    world.start();
+    world.time.run_for(seconds(1));
+    EXPECT_EQ(world.sink.values, world.server.values()) << "and it can begin again";
+    world.http.close();
+    world.time.run_for(seconds(1000));
+    EXPECT_EQ(world.sink.fault, "");
+}
+
+TEST(Reflector, ASinkMayStopIt) {
+    VirtualTime time;
+    FakeObjects server;
+    server.put("a", 1);
+    server.put("b", 1);
+    FakeHttpClient http(time, [&](FakeHttpClient& to, const FakeCall& call) {
+        to.answer(call.id, server.page(call.call.path));
+    });
+    class Stopper final : public ObjectSink {
+      public:
+        void list_begins() override {}
+        void listed(std::string_view) override { ++told; }
+        void list_ends() override { reflector->stop(); }
+        void changed(std::string_view) override { ++told; }
+        void deleted(std::string_view) override { ++told; }
+        Reflector* reflector = nullptr;
+        int told = 0;
+    } sink;
+    Reflector reflector(http, sink, {.path = "/objects", .clock = time.clock()});
+    sink.reflector = &reflector;
+    reflector.start();
+    time.run_for(seconds(100));
+    EXPECT_EQ(sink.told, 2);
+    EXPECT_EQ(http.open_calls(), 0);
+    EXPECT_EQ(reflector.counts().watches, 0);
+}
+
+}  // namespace
+}  // namespace tessera

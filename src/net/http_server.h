@@ -1,0 +1,115 @@
+// An HTTP/1.1 server, plain or TLS, for handlers that answer at once or later.
+//
+//   auto server = HttpServer::start({.address = "127.0.0.1", .port = 12345},
+//                                   [](HttpRequest& request, Responder respond) {
+//                                       respond({.status = 200, .body = "ok\n"});
+//                                   });
+//   (*server)->stop(Nanoseconds(5'000'000'000));
+//
+// What a client may do is bounded: sizes, times and connections (HttpServerOptions). A broken or
+// slow client gets an answer, or is cut off, and harms nobody else. Handlers run on the server's
+// threads and must not block; an answer that has to wait is given by keeping the Responder. Each
+// answer is one write with TCP_NODELAY: two small writes would cost kube-scheduler 40 ms a call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace tessera {
+
+// A body can be read in place by simdjson: its capacity exceeds its size by at least this.
+inline constexpr std::size_t kBodyPadding = 64;
+
+struct HttpRequest {
+    std::string method;
+    std::string path;   // "/tessera/filter", without the query
+    std::string query;  // behind the "?", as it was sent
+    std::string body;   // with kBodyPadding bytes to spare
+    std::string peer;   // common name of a verified client certificate; empty without
+};
+
+struct HttpResponse {
+    int status = 200;
+    std::string body;
+    std::string content_type = "application/json";
+};
+
+// Answers one request, once, from any thread. Dropped without an answer it answers 500.
+class Responder {
+  public:
+    class Target {  // the server's side
+      public:
+        virtual ~Target() = default;
+        virtual void answer(HttpResponse response) = 0;
+    };
+
+    explicit Responder(std::unique_ptr<Target> target) : target_(std::move(target)) {}
+    Responder(Responder&&) = default;
+    Responder& operator=(Responder&&) = default;
+    ~Responder() {
+        if (target_ != nullptr) {
+            target_->answer({500, "{\"Error\":\"the request was dropped\"}\n", "application/json"});
+        }
+    }
+
+    void operator()(HttpResponse response) {
+        if (auto target = std::move(target_)) {
+            target->answer(std::move(response));
+        }
+    }
+
+  private:
+    std::unique_ptr<Target> target_;
+};
+
+using HttpHandler = std::function<void(HttpRequest&, Responder)>;
+
+struct ServerTls {
+    std::string certificate_file;  // PEM, the chain; empty: no TLS
+    std::string key_file;
+    std::string client_ca_file;  // empty: no client certificate is asked for
+};
+
+struct HttpServerOptions {
+    std::string address = "127.0.0.1";
+    std::uint16_t port = 0;  // 0: a free one, see HttpServer::port()
+    int threads = 2;
+    ServerTls tls{};
+    std::size_t max_body_bytes = std::size_t{64} << 20;  // more: 413
+    std::size_t max_header_bytes = 16 << 10;             // more: 431
+    std::size_t max_connections = 1024;                  // more wait to be accepted
+    Nanoseconds header_timeout{
+        10'000'000'000};  // from the first byte, or the connection, to the end
+    Nanoseconds body_timeout{30'000'000'000};
+    Nanoseconds idle_timeout{120'000'000'000};  // between requests; Go's clients close after 90 s
+    Nanoseconds write_timeout{30'000'000'000};
+};
+
+struct HttpServerCounts {
+    std::uint64_t connections = 0;  // accepted so far
+    std::uint64_t open = 0;
+    std::uint64_t requests = 0;  // handed to the handler
+    std::uint64_t refused = 0;   // malformed, too large or too slow
+};
+
+class HttpServer {
+  public:
+    // Listens, or says why not: a port that is taken names the address.
+    static Expected<std::unique_ptr<HttpServer>> start(HttpServerOptions options,
+                                                       HttpHandler handler);
+    virtual ~HttpServer() = default;
+
+    virtual std::uint16_t port() const = 0;
+    virtual HttpServerCounts counts() const = 0;
+    // Accepts no more, lets the requests in flight end (or `patience` run out), closes all. Called
+    // once; false when something was cut off.
+    virtual bool stop(Nanoseconds patience) = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+#include "role/mirror/mirror.h"
+
+#include <utility>
+
+#include "role/mirror/mirror_state.h"
+
+namespace tessera {
+
+Mirror::Mirror(MirrorOptions options) : state_(std::make_unique<State>(std::move(options))) {}
+Mirror::~Mirror() = default;
+
+void Mirror::replace_nodes(std::vector<Node> nodes) { state_->replace_nodes(std::move(nodes)); }
+void Mirror::replace_pods(std::vector<Pod> pods) { state_->replace_pods(std::move(pods)); }
+void Mirror::replace_config_maps(std::vector<ConfigMap> maps) {
+    state_->replace_config_maps(std::move(maps));
+}
+void Mirror::node_changed(const Node& node) { state_->node_changed(node); }
+void Mirror::node_gone(std::string_view name) { state_->node_gone(name); }
+void Mirror::pod_changed(const Pod& pod) { state_->pod_changed(pod); }
+void Mirror::pod_gone(const Pod& pod) { state_->pod_gone(pod); }
+void Mirror::config_map_changed(const ConfigMap& map) { state_->config_map_changed(map); }
+void Mirror::config_map_gone(std::string_view space, std::string_view name) {
+    state_->config_map_gone(space, name);
+}
+bool Mirror::synced() const { return state_->synced(); }
+std::size_t Mirror::expire(Nanoseconds now) { return state_->expire(now); }
+
+NodeIndex Mirror::find_node(std::string_view name, NodeIndex hint) const {
+    return state_->find_node(name, hint);
+}
+std::string_view Mirror::node_name(NodeIndex node) const { return state_->node_name(node); }
+
+Expected<Fit> Mirror::filter(const Pod& pod, std::span<const NodeIndex> candidates,
+                             const Asked& asked) {
+    return state_->filter(pod, candidates, asked);
+}
+Expected<Fit> Mirror::rank(const Pod& pod, std::span<const NodeIndex> candidates,
+                           const Asked& asked) {
+    return state_->rank(pod, candidates, asked);
+}
+NodeVerdict Mirror::verdict(const Pod& pod, NodeIndex node, const Asked& asked) {
+    return state_->verdict(pod, node, asked);
+}
+Expected<Decision> Mirror::explain(const Pod& pod, const Asked& asked) {
+    return state_->explain(pod, asked);
+}
+Expected<BindPlan> Mirror::prepare_bind(const PodKey& pod, std::string_view node, Nanoseconds now) {
+    return state_->prepare_bind(pod, node, now);
+}
+void Mirror::bind_ended(const PodKey& pod, BindResult result, Nanoseconds now) {
+    state_->bind_ended(pod, result, now);
+}
+std::optional<std::vector<std::string>> Mirror::victims_needed(const Pod& pod, NodeIndex node,
+                                                               std::span<const std::string> victims,
+                                                               const Asked& asked) {
+    return state_->victims_needed(pod, node, victims, asked);
+}
+
+std::size_t Mirror::node_count() const { return state_->nodes_by_name().size(); }
+std::size_t Mirror::pod_count() const { return state_->holding(); }
+std::size_t Mirror::held_count() const { return state_->held(); }
+std::vector<NodeIndex> Mirror::nodes_by_name() const { return state_->nodes_by_name(); }
+NodeReport Mirror::report(NodeIndex node) const { return state_->report(node); }
+const Vocabulary& Mirror::names() const { return state_->names(); }
+const Cluster& Mirror::cluster() const { return state_->cluster(); }
+const Ledger& Mirror::ledger() const { return state_->ledger(); }
+std::vector<std::string> Mirror::take_notes() { return state_->take_notes(); }
+
+}  // namespace tessera

@@ -1,0 +1,165 @@
+// The cluster as the API server tells it, in the engine's terms, and the decisions made on it.
+//
+//   Mirror mirror(options);
+//   mirror.replace_nodes(nodes); mirror.replace_pods(pods); mirror.replace_config_maps(maps);
+//   auto fit = mirror.filter(pod, candidates, {.policy = "gpushare", .now = now});   // holds
+//   auto bind = mirror.prepare_bind(key, "gpu-a", now);        // what to POST
+//   mirror.bind_ended(key, BindResult::bound, now);                         // and how that went
+//
+// Single-threaded and without I/O: the doors that share it hold a lock for each call, and none of
+// them holds it while it waits for the API server. Time is passed in, in nanoseconds since 1970.
+//
+// Truth is the API's. Nothing is decided before nodes, pods and ConfigMaps have been listed once
+// (synced()). A pod that is bound holds its share until its containers have ended; one that we only
+// decided about holds it until a deadline, unless the bind succeeds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "dialect/dialect.h"
+#include "engine/diagnosis.h"
+#include "engine/engine.h"
+#include "model/decision.h"
+#include "model/pod.h"
+
+namespace tessera {
+
+struct MirrorOptions {
+    DialectOptions dialect{};
+    Engine::Options engine{};
+    // A share that was chosen and is not bound by then is free again.
+    Nanoseconds hold_for{20'000'000'000};
+    // Policies by dialect, where they differ from the usual ones: {"elastic", "elastic-spread"}.
+    StringMap policies{};
+    // gpushare's nodes show their unit by their size; this says it for them.
+    std::optional<MemoryUnit> gpushare_unit{};
+    // Placement records are signed with it, and only signed ones are ours. Empty: neither.
+    std::string signing_key{};
+};
+
+// How a pod is named in a call of the extender.
+struct PodKey {
+    std::string space;
+    std::string name;
+    std::string uid;
+};
+
+struct Asked {
+    std::string_view policy;  // by name; empty: that of the pod's dialect
+    Nanoseconds now;
+};
+
+// The answer to a filter, by the place of a candidate in the request.
+struct Fit {
+    std::vector<Key> keys;        // 0: does not fit
+    std::size_t fitting = 0;      // how many do
+    std::size_t best = SIZE_MAX;  // the candidate whose share is held; SIZE_MAX: none fits
+};
+
+// What binding a pod takes: the share is held for it until bind_ended().
+struct BindPlan {
+    std::string space;
+    std::string name;
+    std::string uid;
+    std::string node;
+    StringMap annotations;
+    StringMap labels;
+    bool bound_already = false;  // on that node, with that share: there is nothing to write
+};
+
+// The API server's word on a bind. `unknown`: no answer came; the share stays held for a while, in
+// which the watch may tell.
+enum class BindResult : std::uint8_t { bound, refused, unknown };
+
+// For people: what is on a node.
+struct ShareOnGpu {
+    std::string space;
+    std::string name;
+    std::string uid;
+    DeviceGrant grant;
+    std::string_view state;  // "assumed", "confirmed", "terminating", "foreign"
+};
+struct NodeReport {
+    const NodeSpec* spec = nullptr;
+    const NodeState* left = nullptr;
+    NodeIndex index;
+    std::string address;                        // InternalIP, or empty
+    std::vector<std::vector<ShareOnGpu>> gpus;  // by device
+};
+
+class Mirror {
+  public:
+    explicit Mirror(MirrorOptions options);
+    ~Mirror();
+    Mirror(const Mirror&) = delete;
+    Mirror& operator=(const Mirror&) = delete;
+
+    // What the API tells. A whole list replaces what was known of its kind.
+    void replace_nodes(std::vector<Node> nodes);
+    void replace_pods(std::vector<Pod> pods);
+    void replace_config_maps(std::vector<ConfigMap> maps);
+    void node_changed(const Node& node);
+    void node_gone(std::string_view name);
+    void pod_changed(const Pod& pod);
+    void pod_gone(const Pod& pod);
+    void config_map_changed(const ConfigMap& map);
+    void config_map_gone(std::string_view space, std::string_view name);
+    bool synced() const;
+    // Ends holds whose time is over; to be called now and then. How many ended.
+    std::size_t expire(Nanoseconds now);
+
+    // The node's index; NodeIndex::none() when it is not known. Names of one call after the other
+    // mostly come in the same order: `hint` is the node that came before.
+    NodeIndex find_node(std::string_view name, NodeIndex hint = NodeIndex::none()) const;
+    std::string_view node_name(NodeIndex node) const;
+
+    // Judges every candidate (none(): not known, does not fit) and holds the best one's share for
+    // the pod; what it held before is given back. An error says what is wrong with the pod.
+    Expected<Fit> filter(const Pod& pod, std::span<const NodeIndex> candidates, const Asked& asked);
+    // The same without holding anything: for prioritize, whose pod was filtered a moment ago. The
+    // node that is held, if it is among them, is the best.
+    Expected<Fit> rank(const Pod& pod, std::span<const NodeIndex> candidates, const Asked& asked);
+    // Why a node does not serve the pod; for nodes with key 0.
+    NodeVerdict verdict(const Pod& pod, NodeIndex node, const Asked& asked);
+    // Why the pod goes where it goes, or does not fit, over all nodes.
+    Expected<Decision> explain(const Pod& pod, const Asked& asked);
+
+    // The plan for binding the pod to the node: with the share that is held there, or one that is
+    // chosen now; "conflict" when none fits any more or the pod is another one by now.
+    Expected<BindPlan> prepare_bind(const PodKey& pod, std::string_view node, Nanoseconds now);
+    // How that went: bound (the share stays) or refused (it is free again).
+    void bind_ended(const PodKey& pod, BindResult result, Nanoseconds now);
+
+    // Who has to go from the node so that the pod fits, by uid: those that kube-scheduler chose,
+    // and where these do not free enough of one GPU as few others of lower priority as can be;
+    // nothing when not even that helps.
+    std::optional<std::vector<std::string>> victims_needed(const Pod& pod, NodeIndex node,
+                                                           std::span<const std::string> victims,
+                                                           const Asked& asked);
+
+    std::size_t node_count() const;
+    std::size_t pod_count() const;  // that hold something
+    std::size_t held_count() const;
+    std::vector<NodeIndex> nodes_by_name() const;  // those that are there
+    NodeReport report(NodeIndex node) const;
+    const Vocabulary& names() const;
+    const Cluster& cluster() const;
+    const Ledger& ledger() const;
+    // Things that somebody should look at, newest last: bad entries, over-commitment. Bounded.
+    std::vector<std::string> take_notes();
+
+  private:
+    class State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,126 @@
+// What is behind a Mirror: the engine, the names, the nodes and the pods.
+//
+// mirror_nodes.cc and mirror_pods.cc take in what the API tells, mirror_decide.cc makes decisions,
+// mirror_report.cc tells people; mirror.cc hands each call to the right one.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dialect/gpushare.h"
+#include "role/intake/intake.h"
+#include "role/intake/port_book.h"
+#include "role/mirror/mirror.h"
+#include "role/mirror/pod_book.h"
+
+namespace tessera {
+
+class Mirror::State {
+  public:
+    explicit State(MirrorOptions options);
+
+    // mirror_nodes.cc
+    void replace_nodes(std::vector<Node> nodes);
+    void node_changed(const Node& node);
+    void node_gone(std::string_view name);
+    void replace_config_maps(std::vector<ConfigMap> maps);
+    void config_map_changed(const ConfigMap& map);
+    void config_map_gone(std::string_view space, std::string_view name);
+    NodeIndex find_node(std::string_view name, NodeIndex hint) const;
+
+    // mirror_pods.cc
+    void replace_pods(std::vector<Pod> pods);
+    void pod_changed(const Pod& pod);
+    void pod_gone(const Pod& pod);
+    std::size_t expire(Nanoseconds now);
+
+    // mirror_decide.cc
+    Expected<Fit> filter(const Pod& pod, std::span<const NodeIndex> among, const Asked& asked);
+    Expected<Fit> rank(const Pod& pod, std::span<const NodeIndex> among, const Asked& asked);
+    NodeVerdict verdict(const Pod& pod, NodeIndex node, const Asked& asked);
+    Expected<Decision> explain(const Pod& pod, const Asked& asked);
+    Expected<BindPlan> prepare_bind(const PodKey& pod, std::string_view node, Nanoseconds now);
+    void bind_ended(const PodKey& pod, BindResult result, Nanoseconds now);
+    std::optional<std::vector<std::string>> victims_needed(const Pod& pod, NodeIndex node,
+                                                           std::span<const std::string> victims,
+                                                           const Asked& asked);
+
+    // mirror_report.cc
+    std::vector<NodeIndex> nodes_by_name() const;
+    NodeReport report(NodeIndex node) const;
+    std::size_t holding() const;
+    std::size_t held() const;
+
+    bool synced() const { return engine_ != nullptr; }
+    const Vocabulary& names() const { return names_; }
+    const Cluster& cluster() const { return engine_->cluster(); }
+    const Ledger& ledger() const { return engine_->ledger(); }
+    std::string_view node_name(NodeIndex node) const { return names_.nodes.name(node); }
+    std::vector<std::string> take_notes();
+
+  private:
+    struct NodeFacts {
+        std::string address;
+        std::vector<Health> health;  // by the node's own word, before unhealthy-gpu-NODE
+        bool present = false;
+    };
+
+    // What a pod asks, in one policy's classes: one per alternative.
+    struct Question {
+        PodDemand asked;
+        PolicySlot policy;
+        std::vector<ClassIndex> classes;
+    };
+
+    void start_when_listed();
+    void note(std::string text);
+    DialectContext context() { return {names_, *filters_, options_.dialect}; }
+    Expected<NodeSpec> spec_of(const Node& node);
+    void add_node(NodeSpec spec, std::string address);
+    void set_unhealthy(const ConfigMap& map);
+    void apply_unhealthy(std::string_view node);
+    void look_again_at_pods_of(std::string_view node);
+
+    void take_pod(const Pod& pod);
+    void take_pending(PodIndex index, const Pod& pod);
+    void take_bound(PodIndex index, const Pod& pod);
+    void confirm_held(PodIndex index, const Held& held);
+    void guess_devices(const Pod& pod, NodeIndex node, Held& held);
+    void release(PodIndex index, bool ended);
+    void learn(PodIndex index, const Pod& pod);
+
+    Expected<PolicySlot> policy_for(const Pod& pod, std::string_view name);
+    Expected<Question> question(const Pod& pod, std::string_view policy);
+    Fit fit_among(const Question& asked, std::span<const NodeIndex> among,
+                  std::optional<std::size_t>& alternative);
+    Expected<void> hold(PodIndex index, Question asked, Choice choice, Nanoseconds deadline);
+    Expected<Choice> choose_on(NodeIndex node, const Question& asked);
+    Expected<void> move_hold(PodIndex index, NodeIndex node, Nanoseconds now);
+    bool suffices(const Question& asked, NodeIndex node, std::span<const PodIndex> gone);
+    std::vector<PodIndex> lesser_pods(NodeIndex node, std::int32_t priority,
+                                      std::span<const PodIndex> but) const;
+
+    MirrorOptions options_;
+    Vocabulary names_;
+    std::shared_ptr<FilterTable> filters_ = std::make_shared<FilterTable>();
+    PortBook ports_;
+    PodBook pods_;
+    std::unique_ptr<Engine> engine_;  // once everything has been listed
+    std::map<std::string, PolicySlot, std::less<>> policies_;
+    std::vector<NodeFacts> nodes_;              // by NodeIndex
+    mutable std::vector<NodeIndex> successor_;  // whose name came after this one's, last time
+    std::map<std::string, UnhealthyGpus, std::less<>> unhealthy_;  // by node
+    // Lists that came before all of them were there.
+    std::optional<std::vector<Node>> first_nodes_;
+    std::optional<std::vector<Pod>> first_pods_;
+    bool config_maps_listed_ = false;
+    bool unit_known_ = false;
+    std::deque<std::string> notes_;
+};
+
+}  // namespace tessera
