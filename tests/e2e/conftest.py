@@ -82,15 +82,18 @@ def cluster(shared_cluster):
     shared_cluster.clear()
 
 
-def pods_bound(cluster, count, seconds=60):
-    """All pods, when `count` of them are bound; a failure says why the others are not."""
-    def enough():
-        pods = cluster.api.list("pods")
-        return pods if sum(map(objects.is_bound, pods)) >= count else None
+def unbound(cluster):
+    return cluster.api.list("pods", query="fieldSelector=spec.nodeName%3D&resourceVersion=0")
 
+
+def pods_bound(cluster, count, seconds=60, waiting=0):
+    """All pods, when only `waiting` are not bound; a failure says why the others are not."""
     def why():
-        waiting = [pod for pod in cluster.api.list("pods") if not objects.is_bound(pod)]
+        left = unbound(cluster)
         reasons = {objects.condition(pod, "PodScheduled").get("message", "no condition")
-                   for pod in waiting}
-        return f"{count} pods bound; {len(waiting)} wait: {sorted(reasons)[:3]}; logs: {cluster.logs}"
-    return wait_until(enough, seconds, why, 0.2)
+                   for pod in left}
+        return f"{count} pods bound; {len(left)} wait: {sorted(reasons)[:3]}; logs: {cluster.logs}"
+    wait_until(lambda: len(unbound(cluster)) <= waiting, seconds, why, 0.1 if count < 200 else 1)
+    pods = cluster.api.list("pods")
+    assert sum(map(objects.is_bound, pods)) == count, why()
+    return pods

@@ -12,6 +12,7 @@ kube-scheduler and the extender, and holds, drops, delays or answers the request
     proxy.cut_watches()
 """
 
+import collections
 import json
 import re
 import socket
@@ -127,7 +128,7 @@ def read_body(stream, head):
 class FaultProxy:
     def __init__(self, upstream, authority=None):
         parts = urllib.parse.urlsplit(upstream)
-        self._upstream = parts.hostname, parts.port
+        self.lead_to(upstream)
         self._client_tls = self._server_tls = None
         if parts.scheme == "https":
             self._client_tls = ssl.create_default_context(cafile=authority.ca_file)
@@ -139,7 +140,8 @@ class FaultProxy:
         self._open = set()
         self._watches = set()
         self._closed = False
-        self.requests = []
+        self.requests = []  # (method, path)
+        self.answers = []   # (method, path, status) of what the server answered
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"{parts.scheme}://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -151,6 +153,11 @@ class FaultProxy:
         self.close()
 
     # --- for tests
+
+    def lead_to(self, upstream):
+        """Where new connections go from now on."""
+        parts = urllib.parse.urlsplit(upstream)
+        self._upstream = parts.hostname, parts.port
 
     def hold_request(self, method, path, times=1):
         return self._add(method, path, "request", Gate(), times).action
@@ -208,6 +215,12 @@ class FaultProxy:
             streams = list(self._open)
         for stream in streams:
             shut(stream)
+
+    def statuses(self, path):
+        """How often the server answered which status on this path."""
+        pattern = re.compile(path)
+        return collections.Counter(status for _, where, status in list(self.answers)
+                                   if pattern.search(where))
 
     def count(self, method, path):
         """How many requests of this kind came so far."""
@@ -297,6 +310,7 @@ class FaultProxy:
             self._relay_watch(head, client, server)
             return server
         body = read_body(server[1], head)
+        self.answers.append((request.method, request.path, int(head.split(b" ", 2)[1])))
         made_up = self._act(request, "answer")
         client.sendall(made_up or head + body)
         return server
