@@ -11,7 +11,7 @@ from conftest import pods_bound
 from rig import objects, programs
 from rig.extender import Stub
 from rig.fault_proxy import FaultProxy
-from rig.process import wait_until
+from rig.process import die_with_parent, wait_until
 from rig.scheduler_config import Extender
 from rig.watcher import Watcher
 
@@ -199,8 +199,10 @@ def test_an_interrupted_run_leaves_no_process():
               "    print(cluster.directory, flush=True)\n"
               "    signal.pause()\n")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        parent = os.getpid()
         run = subprocess.Popen([sys.executable, "-c", script, HERE], stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL, text=True)
+                               stderr=subprocess.DEVNULL, text=True,
+                               preexec_fn=lambda: die_with_parent(parent))
         try:
             directory = run.stdout.readline().strip()
             assert len(processes_below(directory)) >= 3, "etcd, kube-apiserver and kwok run"
