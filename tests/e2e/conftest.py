@@ -9,8 +9,9 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from rig import objects, programs  # noqa: E402
+from rig import deployment, objects, programs  # noqa: E402
 from rig.control_plane import ControlPlane  # noqa: E402
+from rig.extender import Tessera  # noqa: E402
 from rig.process import die_with_parent, wait_until  # noqa: E402
 
 TEST_SECONDS = 240
@@ -80,6 +81,21 @@ def cluster(shared_cluster):
     if "kube-scheduler" in shared_cluster.programs:
         shared_cluster.programs["kube-scheduler"].stop()
     shared_cluster.clear()
+
+
+@pytest.fixture
+def start_tessera(cluster):
+    """A function that starts `tessera serve --extender` under the roles of deploy/; ends it, too."""
+    started = []
+
+    def start(server=None, wait=True, **more):
+        name = "tessera" if not started else f"tessera-{len(started) + 1}"
+        program = Tessera(cluster, deployment.kubeconfig(cluster, server), name=name, **more)
+        started.append(program)
+        return program.start(wait)
+    yield start
+    for program in started:
+        program.kill()
 
 
 def unbound(cluster):

@@ -12,12 +12,12 @@ from .process import Program
 
 
 class Extender(Program):
-    """A program that says "listening on ADDRESS" in its log when it serves.
+    """A program that says "listens on ADDRESS" in its log when it serves.
 
     The address of the last start counts: with port 0 it changes when the program starts again.
     """
 
-    LISTENING = re.compile(rb"listening on (?:https?://)?(127\.0\.0\.1:\d+)")
+    LISTENING = re.compile(rb"listen(?:s|ing) on (?:https?://)?(127\.0\.0\.1:\d+)")
 
     def __init__(self, name, command, log_directory):
         super().__init__(name, command, log_directory)
