@@ -9,7 +9,7 @@ import pytest
 
 from conftest import started_cluster
 from rig import deployment, objects
-from rig.extender import Tessera
+from rig.extender import Tessera, question
 from rig.process import wait_until
 
 FILTER = "/gpushare-scheduler/filter"
@@ -34,8 +34,12 @@ def tessera(shared_cluster):
 
 
 def good_request():
-    return json.dumps({"Pod": objects.gpushare_pod("p", 8), "Nodes": None,
-                       "NodeNames": ["gpu-a"]}).encode()
+    return json.dumps(question(objects.gpushare_pod("p", 8), ["gpu-a"])).encode()
+
+
+def many_names(count):
+    names = [f"node-{index}" for index in range(count)]
+    return json.dumps(question(objects.gpushare_pod("p", 8), names)).encode()
 
 
 def check_alive(tessera):
@@ -120,14 +124,14 @@ BODIES = {
     "10,000 levels": deep(10_000),
     "a million levels": deep(1_000_000),
     "a million open brackets": b"[" * 1_000_000,
-    "invalid UTF-8": b'{"Pod":{"metadata":{"name":"\xff\xfe\xc0\x80"}},"NodeNames":["gpu-a"]}',
-    "half a surrogate": b'{"Pod":{"metadata":{"name":"\\ud800"}},"NodeNames":["gpu-a"]}',
-    "NUL bytes": b'{"Pod":{"metadata":{"name":"a\x00b"}},"NodeNames":["gpu-a"]}',
+    "invalid UTF-8": b'{"Pod":{"metadata":{"uid":"u","name":"\xff\xfe\xc0\x80"}},"NodeNames":["gpu-a"]}',
+    "half a surrogate": b'{"Pod":{"metadata":{"uid":"u","name":"\\ud800"}},"NodeNames":["gpu-a"]}',
+    "NUL bytes": b'{"Pod":{"metadata":{"uid":"u","name":"a\x00b"}},"NodeNames":["gpu-a"]}',
     "no pod and no nodes": b"{}",
-    "an amount without end": b'{"Pod":{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":'
+    "an amount without end": b'{"Pod":{"metadata":{"uid":"u","name":"p"},"spec":{"containers":[{"name":"c","resources":'
                              b'{"limits":{"aliyun.com/gpu-mem":"' + b"9" * 5000 + b'"}}}]}},'
                              b'"NodeNames":["gpu-a"]}',
-    "a negative amount": b'{"Pod":{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":'
+    "a negative amount": b'{"Pod":{"metadata":{"uid":"u","name":"p"},"spec":{"containers":[{"name":"c","resources":'
                          b'{"limits":{"aliyun.com/gpu-mem":"-5"}}}]}},"NodeNames":["gpu-a"]}',
 }
 
@@ -154,8 +158,8 @@ def test_an_error_says_what_is_wrong(tessera):
 
 def test_duplicate_keys_do_not_confuse(tessera):
     """Go takes the last of two; whatever is taken, it is one pod and one list."""
-    pod = json.dumps(objects.gpushare_pod("p", 8))
-    large = json.dumps(objects.gpushare_pod("p", 1000))
+    pod, large = (json.dumps(question(objects.gpushare_pod("p", units), [])["Pod"])
+                  for units in (8, 1000))
     status, body = tessera.request(
         "POST", FILTER, f'{{"Pod":{large},"NodeNames":["nowhere"],"Pod":{pod},'
                         f'"NodeNames":["gpu-a"]}}'.encode())
@@ -165,8 +169,8 @@ def test_duplicate_keys_do_not_confuse(tessera):
 
 
 def test_a_node_nobody_knows_is_refused_by_name(tessera):
-    question = {"Pod": objects.gpushare_pod("p", 8), "NodeNames": ["gpu-a", "gpu-z"]}
-    status, body = tessera.request("POST", FILTER, question)
+    asked = question(objects.gpushare_pod("p", 8), ["gpu-a", "gpu-z"])
+    status, body = tessera.request("POST", FILTER, asked)
     answer = json.loads(body)
     assert status == 200 and answer["NodeNames"] == ["gpu-a"]
     assert "gpu-z" in {**(answer["FailedNodes"] or {}), **(answer["FailedAndUnresolvableNodes"] or {})}
@@ -224,8 +228,7 @@ def test_a_hundred_megabytes_in_chunks_are_refused(tessera):
 
 def test_twenty_large_requests_leave_no_memory_behind(tessera):
     """Within the limit: read, judged, forgotten."""
-    names = json.dumps([f"node-{index}" for index in range(300_000)])
-    body = f'{{"Pod":{json.dumps(objects.gpushare_pod("p", 8))},"NodeNames":{names}}}'.encode()
+    body = many_names(300_000)
     for _ in range(20):
         status, answer = tessera.request("POST", FILTER, body, timeout=30)
         assert status == 200 and not json.loads(answer)["NodeNames"]
@@ -266,6 +269,20 @@ def test_headers_without_end_are_refused(tessera):
     assert statuses(answer) in ([431], [400], []), answer[:200]
 
 
+def cut_off(stream):
+    """Sends one more byte; has the server closed the connection by now?"""
+    stream.settimeout(0.001)
+    try:
+        stream.send(b"x")
+        while stream.recv(4096):
+            pass
+        return True
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
 def test_slow_clients_harm_nobody(tessera):
     """Two hundred that send a byte now and then: others are served, and the slow ones are cut off."""
     slow = [connect(tessera) for _ in range(200)]
@@ -277,19 +294,7 @@ def test_slow_clients_harm_nobody(tessera):
         for _ in range(20):
             check_alive(tessera)
 
-        def all_closed():
-            for stream in slow:
-                stream.settimeout(0.01)
-                try:
-                    stream.send(b"x")
-                    if stream.recv(4096) != b"":
-                        return False
-                except TimeoutError:
-                    return False
-                except OSError:
-                    continue
-            return True
-        wait_until(all_closed, 40, "the slow connections are cut", 0.5)
+        wait_until(lambda: all([cut_off(stream) for stream in slow]), 40, "the slow ones are cut off")
     finally:
         for stream in slow:
             stream.close()
@@ -297,8 +302,7 @@ def test_slow_clients_harm_nobody(tessera):
 
 def test_a_client_that_reads_nothing_is_cut_off(tessera):
     """Answers do not pile up in our memory for somebody who does not take them."""
-    names = json.dumps([f"node-{index}" for index in range(20_000)])
-    body = f'{{"Pod":{json.dumps(objects.gpushare_pod("p", 8))},"NodeNames":{names}}}'.encode()
+    body = many_names(20_000)
     with connect(tessera) as stream:
         stream.settimeout(1)
         try:

@@ -7,6 +7,7 @@ import pytest
 
 from conftest import pods_bound
 from rig import objects
+from rig.extender import question
 from rig.fault_proxy import FaultProxy
 from rig.process import free_port, wait_until
 from rig.scheduler_config import gpushare_extender
@@ -154,8 +155,8 @@ def test_not_ready_before_everything_is_listed(cluster, start_tessera, to_api):
     held.wait()
     assert tessera.request("GET", "/healthz")[0] == 200
     assert tessera.request("GET", "/readyz")[0] == 503
-    question = {"Pod": objects.gpushare_pod("p", 1), "NodeNames": ["gpu-a"]}
-    assert tessera.request("POST", "/gpushare-scheduler/filter", question)[0] == 503
+    asked = question(objects.gpushare_pod("p", 1), ["gpu-a"])
+    assert tessera.request("POST", "/gpushare-scheduler/filter", asked)[0] == 503
     held.release()
     wait_until(tessera.is_ready, 30, "ready once the pods are listed")
 
@@ -168,9 +169,29 @@ def test_watches_are_cut_again_and_again(cluster, running, to_api):
     for turn in range(5):
         wait_until(lambda: to_api.cut_watches() >= 1, 30, "a watch is open")
         cluster.api.delete("pods", "first")
-        wait_until(lambda: cluster.api.find("pods", "first") is None, 30, "the pod is gone")
+        wait_until(lambda: used_units(running) == 16, 30, "Tessera knows that the pod is gone")
         create(cluster, "first", 16)
         pods_bound(cluster, 2)
+
+
+def used_units(tessera):
+    return tessera.get_json("/gpushare-scheduler/inspect")["nodes"][0]["usedGPU"]
+
+
+def test_an_old_view_parks_no_pod(cluster, running, to_api, to_tessera):
+    """kube-scheduler learns that a GPU is free, asks, and Tessera has not heard of it yet."""
+    create(cluster, "first", 16)
+    create(cluster, "second", 16)
+    pods_bound(cluster, 2)
+    held = to_api.hold_request("GET", r"/api/v1/pods$", times=100)
+    wait_until(lambda: to_api.cut_watches() >= 1, 30, "a watch is open")
+    held.wait()
+    cluster.api.delete("pods", "first")
+    asked = to_tessera.count("POST", "/filter$")
+    create(cluster, "third", 16)
+    wait_until(lambda: to_tessera.count("POST", "/filter$") > asked, 30, "kube-scheduler has asked")
+    held.release()
+    pods_bound(cluster, 2)
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["in order", "by kill -9"])
@@ -195,8 +216,8 @@ def test_kube_scheduler_restarts_in_the_middle_of_a_bind(cluster, running, to_ap
 
 
 def test_kube_scheduler_gives_up_waiting(cluster, running, to_api):
-    """The bind takes longer than httpTimeout; the one that comes again is the same bind."""
-    held = to_api.hold_request("POST", BINDING)
+    """The bind takes longer than httpTimeout, however often it is tried; the pod is bound once."""
+    held = to_api.hold_request("POST", BINDING, times=100)
     create(cluster, "first", 10)
     held.wait()
     wait_until(lambda: failure_reported(cluster), 60, "kube-scheduler reports the time-out")

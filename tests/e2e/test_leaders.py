@@ -7,6 +7,7 @@ import pytest
 
 from conftest import pods_bound
 from rig import deployment, objects
+from rig.extender import question
 from rig.fault_proxy import FaultProxy
 from rig.process import wait_until
 from rig.scheduler_config import gpushare_extender
@@ -31,19 +32,16 @@ def two(cluster, start_tessera):
         cluster.api.delete("leases", deployment.LEASE, deployment.NAMESPACE)
 
 
-def question(units=1):
-    return {"Pod": objects.gpushare_pod("asked", units), "NodeNames": ["gpu-a"]}
-
-
-def refuses(tessera):
-    return tessera.request("POST", "/gpushare-scheduler/filter", question())[0] == 503
+def filter_status(tessera, units=1):
+    asked = question(objects.gpushare_pod("asked", units), ["gpu-a"])
+    return tessera.request("POST", "/gpushare-scheduler/filter", asked)[0]
 
 
 def test_only_the_leader_is_ready(cluster, two):
     leader, follower, _ = two
     wait_until(lambda: follower.request("GET", "/healthz")[0] == 200, 30, "the follower is alive")
     assert leader.is_ready() and not follower.is_ready()
-    assert refuses(follower), "a follower decides nothing"
+    assert filter_status(follower) == 503, "a follower decides nothing"
     status, body = follower.request("GET", "/readyz")
     assert status == 503 and b"lead" in body, body
 
@@ -87,7 +85,7 @@ def test_a_leader_that_stops_hands_over_at_once(cluster, two):
 def test_a_leader_that_slept_decides_nothing_any_more(cluster, two):
     """Stopped for longer than its lease: it wakes up as a follower, whatever it still holds."""
     leader, follower, service = two
-    assert leader.request("POST", "/gpushare-scheduler/filter", question(16))[0] == 200
+    assert filter_status(leader, 16) == 200
     leader.signal(signal.SIGSTOP)
     try:
         wait_until(follower.is_ready, TAKE_OVER_SECONDS + 5, "the follower leads")

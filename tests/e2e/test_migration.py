@@ -7,6 +7,7 @@ import pytest
 
 from conftest import pods_bound
 from rig import objects
+from rig.extender import question
 from rig.process import wait_until
 from rig.scheduler_config import elastic_extender, gpushare_extender
 from rig.watcher import Watcher
@@ -37,9 +38,7 @@ def place(cluster, body, node):
 
 def filter_says(tessera, pod, nodes, prefix="/gpushare-scheduler"):
     """(nodes that fit, reasons) as kube-scheduler is told; asks for a pod that does not exist."""
-    question = {"Pod": {**pod, "metadata": {**pod["metadata"], "uid": "asked-by-a-test"}},
-                "Nodes": None, "NodeNames": nodes}
-    status, body = tessera.request("POST", f"{prefix}/filter", question)
+    status, body = tessera.request("POST", f"{prefix}/filter", question(pod, nodes))
     assert status == 200, body
     answer = json.loads(body)
     assert not answer.get("Error"), answer

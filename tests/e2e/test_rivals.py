@@ -5,6 +5,7 @@ import json
 
 from conftest import pods_bound
 from rig import objects
+from rig.extender import question
 from rig.fault_proxy import FaultProxy
 from rig.scheduler_config import elastic_extender, gpushare_extender
 from rig.watcher import Watcher
@@ -82,8 +83,8 @@ def test_a_bind_to_a_node_without_room_is_refused(cluster, start_tessera):
                                      objects.gpushare_node("large", gpus=1, memory=16)])
     tessera = start_tessera()
     pod = cluster.api.create("pods", objects.gpushare_pod("p", 8))
-    question = {"Pod": pod, "NodeNames": ["small", "large"]}
-    status, body = tessera.request("POST", "/gpushare-scheduler/filter", question)
+    asked = question(pod, ["small", "large"])
+    status, body = tessera.request("POST", "/gpushare-scheduler/filter", asked)
     assert status == 200 and json.loads(body)["NodeNames"] == ["large"]
     for node, fits in (("small", False), ("nowhere", False), ("large", True)):
         args = {"PodName": "p", "PodNamespace": "default", "PodUID": pod["metadata"]["uid"],
@@ -112,8 +113,8 @@ def test_an_answer_in_names_mode_holds_names_only(cluster, start_tessera):
     names = [f"gpu-{index}" for index in range(100)]
     cluster.api.create_all("nodes", [objects.gpushare_node(name) for name in names])
     tessera = start_tessera()
-    question = {"Pod": objects.gpushare_pod("p", 8), "Nodes": None, "NodeNames": names}
-    status, body = tessera.request("POST", "/gpushare-scheduler/filter", question)
+    asked = question(objects.gpushare_pod("p", 8), names)
+    status, body = tessera.request("POST", "/gpushare-scheduler/filter", asked)
     assert status == 200 and sorted(json.loads(body)["NodeNames"]) == sorted(names)
     assert len(body) < 100 * 20 + 200
 

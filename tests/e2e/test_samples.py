@@ -136,7 +136,12 @@ def test_the_inspect_command_shows_pods_and_devices(cluster, start_tessera):
     cluster.start_scheduler([gpushare_extender(tessera.url)])
     cluster.api.create("pods", objects.gpushare_pod("one", 8))
     pods_bound(cluster, 1)
-    done = subprocess.run([programs.tessera(), "inspect", "--server", tessera.url, "-d"],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert done.returncode == 0, done.stdout
-    assert "gpu-a" in done.stdout and "one" in done.stdout, done.stdout
+    for words in ([], ["-d"], ["--gpushare"], ["--gpushare", "-d"], ["--json"]):
+        done = subprocess.run([programs.tessera(), "inspect", "--kubeconfig", cluster.admin_kubeconfig,
+                               *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert done.returncode == 0, done.stdout
+        assert "gpu-a" in done.stdout, done.stdout
+        if "-d" in words or "--json" in words:
+            assert "one" in done.stdout, done.stdout
+        if "--gpushare" in words:
+            assert "8/32 (25%)" in done.stdout, done.stdout

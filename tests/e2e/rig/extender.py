@@ -11,6 +11,12 @@ from . import programs
 from .process import Program
 
 
+def question(pod, names):
+    """What kube-scheduler asks filter; a pod that the API server never saw gets a UID."""
+    return {"Pod": {**pod, "metadata": {"uid": "asked-by-a-test", **pod["metadata"]}}, "Nodes": None,
+            "NodeNames": names}
+
+
 class Extender(Program):
     """A program that says "listens on ADDRESS" in its log when it serves.
 
