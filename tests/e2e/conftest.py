@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from rig import deployment, objects, programs  # noqa: E402
+from rig import deployment, objects, programs, shares  # noqa: E402
 from rig.control_plane import ControlPlane  # noqa: E402
 from rig.extender import Tessera  # noqa: E402
 from rig.process import die_with_parent, wait_until  # noqa: E402
@@ -96,6 +96,18 @@ def start_tessera(cluster):
     yield start
     for program in started:
         program.kill()
+
+
+def check_books(cluster, tessera, seconds=60):
+    """Tessera's own view is what the API says: no share is lost, none is still held."""
+    def difference():
+        left = shares.free(cluster.api.list("nodes"), cluster.api.list("pods"))
+        shown = {(node["name"], gpu["index"]): [gpu["milli"]["free"], gpu["memoryMib"]["free"]]
+                 for node in tessera.get_json("/tessera/inspect")["nodes"] for gpu in node["gpus"]}
+        return {key: (shown.get(key), left.get(key)) for key in shown.keys() | left.keys()
+                if shown.get(key) != left.get(key)}
+    wait_until(lambda: not difference(), seconds,
+               lambda: f"Tessera and the API agree; (Tessera's, API's): {difference()}", 0.5)
 
 
 def unbound(cluster):

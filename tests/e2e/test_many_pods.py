@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from conftest import pods_bound, unbound
+from conftest import check_books, pods_bound, unbound
 from rig import objects, shares
 from rig.process import wait_until
 from rig.scheduler_config import tessera_extender
@@ -36,15 +36,8 @@ def settle(cluster, seconds=120):
 
 def free_units(cluster):
     """The largest free share of any GPU, by the checker's own reading of the API."""
-    free = {}
-    for node in cluster.api.list("nodes"):
-        for device, (_, memory) in enumerate(shares.devices(node)):
-            free[node["metadata"]["name"], device] = memory
-    for pod in cluster.api.list("pods"):
-        if shares.counts(pod):
-            for device, _, memory in shares.holds(pod, 1024):
-                free[pod["spec"]["nodeName"], device] -= memory
-    return max(free.values()) // 1024
+    left = shares.free(cluster.api.list("nodes"), cluster.api.list("pods"))
+    return max(memory for _, memory in left.values()) // 1024
 
 
 def fill_exactly(cluster, tessera, nodes, pods):
@@ -57,6 +50,7 @@ def fill_exactly(cluster, tessera, nodes, pods):
                                         for index in range(pods)])
         pods_bound(cluster, pods, 1200)
     assert watcher.bound == pods
+    check_books(cluster, tessera)
 
 
 def test_two_thousand_pods_on_a_thousand_nodes(cluster, start_tessera):
@@ -120,6 +114,7 @@ def test_pods_that_come_and_go_over_commit_nothing(cluster, start_tessera):
                                  leaving)
         waiting = settle(cluster)
     assert watcher.bound > 100
+    check_books(cluster, tessera)
     # Whole cards may be scattered; the smallest shares always have room here.
     assert all(objects.ELASTIC_CORE in pod["spec"]["containers"][0]["resources"]["limits"] or
                shares.limit(pod["spec"]["containers"][0], objects.GPU_MEM) > 4 for pod in waiting)

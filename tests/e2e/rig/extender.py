@@ -5,7 +5,6 @@ import json
 import os
 import re
 import time
-import urllib.parse
 
 from . import programs
 from .process import Program
@@ -25,14 +24,16 @@ class Extender(Program):
 
     LISTENING = re.compile(rb"listen(?:s|ing) on (?:https?://)?(127\.0\.0\.1:\d+)")
 
-    def __init__(self, name, command, log_directory):
+    def __init__(self, name, command, log_directory, tls=None):
+        """`tls`: the context with which requests are made to it, when it serves TLS."""
         super().__init__(name, command, log_directory)
         self._log_start = 0
+        self._tls = tls
         self.address = None
 
     @property
     def url(self):
-        return f"http://{self.address}"
+        return f"{'https' if self._tls else 'http'}://{self.address}"
 
     def start(self):
         self._log_start = os.path.getsize(self.log) if os.path.exists(self.log) else 0
@@ -51,8 +52,10 @@ class Extender(Program):
 
     def request(self, method, path, body=None, timeout=10):
         """(status, bytes) over a connection of its own."""
-        parts = urllib.parse.urlsplit(self.url)
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
+        if self._tls:
+            connection = http.client.HTTPSConnection(self.address, timeout=timeout, context=self._tls)
+        else:
+            connection = http.client.HTTPConnection(self.address, timeout=timeout)
         try:
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             headers = {} if data is None else {"Content-Type": "application/json"}
@@ -77,9 +80,10 @@ class Extender(Program):
 class Tessera(Extender):
     """`tessera serve --extender`, ready to decide when start() returns, unless told otherwise."""
 
-    def __init__(self, cluster, kubeconfig, listen="127.0.0.1:0", name="tessera", arguments=()):
-        super().__init__(name, [programs.tessera(), "serve", "--extender", "--kubeconfig", kubeconfig,
-                                "--listen", listen, *arguments], cluster.logs)
+    def __init__(self, cluster, kubeconfig, listen="127.0.0.1:0", name="tessera", arguments=(), tls=None):
+        command = [programs.tessera(), "serve", "--extender", "--kubeconfig", kubeconfig,
+                   "--listen", listen, *arguments]
+        super().__init__(name, command, cluster.logs, tls)
 
     def start(self, wait=True):
         begin = time.monotonic()
