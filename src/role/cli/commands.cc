@@ -19,6 +19,8 @@ constexpr Command kCommands[] = {
     {"sim", "run a trace or a generated workload through placement policies", run_sim},
     {"trace", "generate, import and show workloads and node lists", run_trace},
     {"explain", "why a pod goes where it goes, why it does not fit, what would help", run_explain},
+    {"serve", "answer a Kubernetes cluster: the extender of a stock kube-scheduler", run_serve},
+    {"inspect", "what is on the GPUs of a cluster, by node and by pod", run_inspect},
     {"policy", "list, show and check placement policies", run_policy},
     {"completion", "print the completion script of a shell: bash, zsh or fish", run_completion},
     {"version", "print the version", run_version},
@@ -41,7 +43,7 @@ std::string overview() {
     return text +
            "\ntessera COMMAND --help explains a command and gives examples.\n"
            "Exit codes: 0 fine, 1 the answer is no, 2 wrong use or a file that is not good,\n"
-           "3 a file cannot be read or written.\n";
+           "3 a file cannot be read or written, or a cluster not be reached.\n";
 }
 
 int unknown_command(std::string_view name) {
@@ -55,6 +57,7 @@ int unknown_command(std::string_view name) {
 }  // namespace
 
 std::span<const Command> commands() { return kCommands; }
+std::string_view program_version() { return TESSERA_VERSION; }
 
 int exit_code(ErrorKind kind) {
     switch (kind) {
@@ -80,7 +83,7 @@ int run_version(const Arguments& arguments) {
     if (!arguments.empty() && !help) {
         return report_error({ErrorKind::invalid, "version takes no argument"});
     }
-    fmt::print("tessera {}\n", TESSERA_VERSION);
+    fmt::print("tessera {}\n", program_version());
     return kExitFine;
 }
 

@@ -77,8 +77,10 @@ class Feed::Sink : public ObjectSink {
         }
     }
     void list_ends() final {
-        shared_.apply([&](Mirror& mirror) { (mirror.*replace_)(std::exchange(listed_, {})); });
-        ++counts.lists;
+        shared_.apply([&](Mirror& mirror) {
+            (mirror.*replace_)(std::exchange(listed_, {}));
+            ++counts.lists;
+        });
     }
     void changed(std::string_view json) final {
         if (const auto object = read(json)) {

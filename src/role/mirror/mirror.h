@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,6 +41,8 @@ struct MirrorOptions {
     Nanoseconds hold_for{20'000'000'000};
     // Policies by dialect, where they differ from the usual ones: {"elastic", "elastic-spread"}.
     StringMap policies{};
+    // Makes a policy of that name; empty: one of the shipped ones.
+    std::function<Expected<std::unique_ptr<Policy>>(std::string_view)> make_policy{};
     // gpushare's nodes show their unit by their size; this says it for them.
     std::optional<MemoryUnit> gpushare_unit{};
     // Placement records are signed with it, and only signed ones are ours. Empty: neither.
