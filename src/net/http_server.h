@@ -71,9 +71,13 @@ class Responder {
 using HttpHandler = std::function<void(HttpRequest&, Responder)>;
 
 struct ServerTls {
-    std::string certificate_file;  // PEM, the chain; empty: no TLS
+    // PEM. Files that change are read anew for the connections that follow; when the new ones are
+    // no good the old ones stay (HttpServerOptions::on_warning).
+    std::string certificate_file;  // the chain; empty: no TLS
     std::string key_file;
     std::string client_ca_file;  // empty: no client certificate is asked for
+    // With false a client may come without one and has no HttpRequest::peer: probes, for instance.
+    bool client_certificate_required = true;
 };
 
 struct HttpServerOptions {
@@ -84,11 +88,13 @@ struct HttpServerOptions {
     std::size_t max_body_bytes = std::size_t{64} << 20;  // more: 413
     std::size_t max_header_bytes = 16 << 10;             // more: 431
     std::size_t max_connections = 1024;                  // more wait to be accepted
-    Nanoseconds header_timeout{
-        10'000'000'000};  // from the first byte, or the connection, to the end
+    // To the end of the head, from its first byte; of the first request from the connection on.
+    Nanoseconds header_timeout{10'000'000'000};
     Nanoseconds body_timeout{30'000'000'000};
     Nanoseconds idle_timeout{120'000'000'000};  // between requests; Go's clients close after 90 s
     Nanoseconds write_timeout{30'000'000'000};
+    // Hears what an operator should know and no client can be told; on a thread of the server.
+    std::function<void(const std::string&)> on_warning{};
 };
 
 struct HttpServerCounts {
@@ -107,8 +113,8 @@ class HttpServer {
 
     virtual std::uint16_t port() const = 0;
     virtual HttpServerCounts counts() const = 0;
-    // Accepts no more, lets the requests in flight end (or `patience` run out), closes all. Called
-    // once; false when something was cut off.
+    // Accepts no more, lets the requests in flight end (or `patience` run out), closes all; false
+    // when something was cut off. Not to be called by a handler. The destructor has no patience.
     virtual bool stop(Nanoseconds patience) = 0;
 };
 
