@@ -8,10 +8,10 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 #include "base/assert.h"
-#include "base/wording.h"
 #include "kube/binder_binding.h"
 
 namespace tessera {
@@ -71,7 +71,7 @@ class Binder::State : public std::enable_shared_from_this<State> {
         Job job{std::make_shared<const BindRequest>(std::move(request)), std::move(first),
                 std::move(done), tools_->clock() + options_.deadline};
         if (!why_not.empty()) {
-            tell(job, {BindEnd::refused, why_not});
+            refuse(job, why_not);
             return;
         }
         switch (admit(job)) {
@@ -81,14 +81,11 @@ class Binder::State : public std::enable_shared_from_this<State> {
             case Admission::wait:
                 break;
             case Admission::stopping:
-                tell(job, {BindEnd::refused,
-                           "this program is about to end and takes no new binds; try again"});
+                refuse(job, "this program is about to end and takes no new binds; try again");
                 break;
             case Admission::full:
-                tell(job, {BindEnd::refused,
-                           fmt::format(
-                               "{} wait already; try again later",
-                               counted(static_cast<std::int64_t>(options_.max_waiting), "bind"))});
+                refuse(job,
+                       fmt::format("{} binds wait already; try again later", options_.max_waiting));
                 break;
         }
     }
@@ -113,7 +110,7 @@ class Binder::State : public std::enable_shared_from_this<State> {
   private:
     enum class Admission : std::uint8_t { start, wait, stopping, full };
 
-    std::string refusal(const BindRequest& request) const {
+    static std::string refusal(const BindRequest& request) {
         const std::string_view missing = missing_field(request);
         return missing.empty() ? "" : fmt::format("a bind needs {}", missing);
     }
@@ -135,7 +132,7 @@ class Binder::State : public std::enable_shared_from_this<State> {
     }
     void start(Job job) {
         std::vector<Write> writes = std::move(job.first);
-        writes.push_back(binding_write(tools_, job.request));
+        writes.push_back(binding_write(tools_, job.request, touched(job.request->uid)));
         WriteListOptions list{
             .clock = tools_->clock, .until = job.until, .undo_patience = options_.undo_patience};
         if (options_.journal) {
@@ -146,7 +143,7 @@ class Binder::State : public std::enable_shared_from_this<State> {
         }
         run_writes(std::move(writes), std::move(list),
                    [self = shared_from_this(), job = std::move(job)](WriteOutcome outcome) {
-                       self->tell(job, {bind_end(outcome.end), std::move(outcome.message)});
+                       self->ended(job, {bind_end(outcome.end), std::move(outcome.message)});
                        self->start_next();
                    });
     }
@@ -157,7 +154,7 @@ class Binder::State : public std::enable_shared_from_this<State> {
                 start(std::move(*job));
                 return;
             }
-            tell(*job, {BindEnd::refused, "too many binds: its turn did not come in time"});
+            refuse(*job, "too many binds: its turn did not come in time");
         }
     }
     // The place of the one that ended goes to the next, or is free.
@@ -172,6 +169,28 @@ class Binder::State : public std::enable_shared_from_this<State> {
         Job job = std::move(waiting_.front());
         waiting_.pop_front();
         return job;
+    }
+    void ended(const Job& job, const BindOutcome& outcome) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (outcome.end != BindEnd::refused && touched_.insert(job.request->uid).second) {
+                touched_order_.push_back(job.request->uid);
+            }
+            if (touched_order_.size() > kTouchedMost) {
+                touched_.erase(touched_order_.front());
+                touched_order_.pop_front();
+            }
+        }
+        tell(job, outcome);
+    }
+    bool touched(const std::string& uid) const {
+        const std::lock_guard lock(mutex_);
+        return touched_.contains(uid);
+    }
+    // Without a call. What an earlier bind of the pod may have done is still open.
+    void refuse(const Job& job, std::string why) {
+        tell(job,
+             {touched(job.request->uid) ? BindEnd::unknown : BindEnd::refused, std::move(why)});
     }
     void tell(const Job& job, const BindOutcome& outcome) {
         {
@@ -190,6 +209,12 @@ class Binder::State : public std::enable_shared_from_this<State> {
     std::deque<Job> waiting_;
     std::size_t in_flight_ = 0;
     bool draining_ = false;
+    // The last pods that we bound, or may have: the next bind of one, which kube-scheduler may ask
+    // for, must not take "this attempt did nothing" for "nothing was done". A uid never comes
+    // again.
+    static constexpr std::size_t kTouchedMost = 16'384;
+    std::unordered_set<std::string> touched_;
+    std::deque<std::string> touched_order_;
     BinderCounts counts_;
 };
 

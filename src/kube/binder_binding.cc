@@ -48,12 +48,11 @@ bool same_record(const BindRequest& request, const StringMap& found) {
 class BindingAttempt : public std::enable_shared_from_this<BindingAttempt> {
   public:
     BindingAttempt(std::shared_ptr<BindingTools> tools, std::shared_ptr<const BindRequest> request,
-                   Nanoseconds until, WriteDone done)
+                   bool touched)
         : tools_(std::move(tools)),
           request_(std::move(request)),
-          until_(until),
-          done_(std::move(done)),
-          backoff_(tools_->backoff) {}
+          backoff_(tools_->backoff),
+          may_have_landed_(touched) {}
     BindingAttempt(const BindingAttempt&) = delete;
     BindingAttempt& operator=(const BindingAttempt&) = delete;
     // A client that is closed forgets its timers.
@@ -63,12 +62,18 @@ class BindingAttempt : public std::enable_shared_from_this<BindingAttempt> {
         }
     }
 
+    void begin(Nanoseconds until, WriteDone done) {
+        until_ = until;
+        done_ = std::move(done);
+        post();
+    }
+
+  private:
     void post() {
         ApiCall call = ApiCall::create(pod_path(*request_, "binding"), binding_json(*request_));
         send(std::move(call), &BindingAttempt::posted);
     }
 
-  private:
     void send(ApiCall call, void (BindingAttempt::*then)(ApiResult<std::string>)) {
         call.http.timeout = tools_->call_timeout;
         call.backoff = tools_->backoff;
@@ -178,11 +183,11 @@ class BindingAttempt : public std::enable_shared_from_this<BindingAttempt> {
 
     const std::shared_ptr<BindingTools> tools_;
     const std::shared_ptr<const BindRequest> request_;
-    const Nanoseconds until_;
+    Nanoseconds until_{};
     WriteDone done_;
     Backoff backoff_;
-    bool may_have_landed_ = false;  // a POST without an answer may still be carried out
-    std::string last_;              // what the last POST got
+    bool may_have_landed_;  // a POST without an answer may have been, or still be, carried out
+    std::string last_;      // what the last POST got
 };
 
 }  // namespace
@@ -210,12 +215,13 @@ std::string binding_json(const BindRequest& request) {
     return json.take();
 }
 
-Write binding_write(std::shared_ptr<BindingTools> tools,
-                    std::shared_ptr<const BindRequest> request) {
+Write binding_write(std::shared_ptr<BindingTools> tools, std::shared_ptr<const BindRequest> request,
+                    bool touched) {
     return {.name = "binding",
-            .run = [tools = std::move(tools), request = std::move(request)](Nanoseconds until,
-                                                                            WriteDone done) {
-                std::make_shared<BindingAttempt>(tools, request, until, std::move(done))->post();
+            .run = [tools = std::move(tools), request = std::move(request), touched](
+                       Nanoseconds until, WriteDone done) {
+                std::make_shared<BindingAttempt>(tools, request, touched)
+                    ->begin(until, std::move(done));
             }};
 }
 

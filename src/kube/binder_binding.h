@@ -35,8 +35,9 @@ struct BindingTools {
 // The Binding, with the uid as precondition.
 std::string binding_json(const BindRequest& request);
 
-// Has no undo: a pod cannot be unbound.
-Write binding_write(std::shared_ptr<BindingTools> tools,
-                    std::shared_ptr<const BindRequest> request);
+// Has no undo: a pod cannot be unbound. `touched`: an earlier bind of the pod ended unknown, and
+// may still be carried out.
+Write binding_write(std::shared_ptr<BindingTools> tools, std::shared_ptr<const BindRequest> request,
+                    bool touched);
 
 }  // namespace tessera
