@@ -24,8 +24,7 @@ TEST(SettingsYaml, WordsListsAndMaps) {
     EXPECT_THAT((*settings)[0].values, ElementsAre("0.0.0.0:12345"));
     EXPECT_THAT((*settings)[1].values, ElementsAre("true"));
     EXPECT_THAT((*settings)[2].values, ElementsAre("a", "b"));
-    EXPECT_THAT((*settings)[3].values,
-                ElementsAre("elastic=elastic-spread", "gpushare=mine.yaml"));
+    EXPECT_THAT((*settings)[3].values, ElementsAre("elastic=elastic-spread", "gpushare=mine.yaml"));
 }
 
 TEST(SettingsYaml, NothingIsNoSettings) {

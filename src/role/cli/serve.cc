@@ -126,9 +126,10 @@ Expected<LeaseOptions> lease_options(const ServeFlags& flags, const std::string&
         TESSERA_TRY(lease.retry, parse_duration("--lease-retry", flags.lease_retry));
     }
     if (lease.renew_deadline >= lease.duration || lease.retry * 2 >= lease.renew_deadline) {
-        return fail(ErrorKind::invalid,
-                    "--lease-duration has to be longer than --lease-renew-deadline, and that longer "
-                    "than twice --lease-retry: 10s, 7s and 2s for instance");
+        return fail(
+            ErrorKind::invalid,
+            "--lease-duration has to be longer than --lease-renew-deadline, and that longer "
+            "than twice --lease-retry: 10s, 7s and 2s for instance");
     }
     return lease;
 }
@@ -176,8 +177,9 @@ int run(Plan plan) {
     StopSignals signals;
     Log log(std::move(plan.log));
     if (plan.service.mirror.signing_key.empty()) {
-        log.warning("placement records are not signed: whoever may annotate pods can forge them; "
-                    "give --signing-key-file");
+        log.warning(
+            "placement records are not signed: whoever may annotate pods can forge them; "
+            "give --signing-key-file");
     }
     const HttpServerOptions server = plan.service.server;
     log.info("starting", {{"api", plan.service.api.base_url}, {"by", plan.access}});

@@ -197,10 +197,8 @@ Expected<Nanoseconds> parse_duration(std::string_view flag, std::string_view tex
         std::string_view name;
         std::int64_t nanoseconds;
     };
-    constexpr std::array<Unit, 4> kUnits{{{"ms", 1'000'000},
-                                          {"s", 1'000'000'000},
-                                          {"m", 60'000'000'000},
-                                          {"h", 3'600'000'000'000}}};
+    constexpr std::array<Unit, 4> kUnits{
+        {{"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}}};
     constexpr std::int64_t kMost = 24 * 3'600'000'000'000;
     std::int64_t number = 0;
     const char* end = text.data() + text.size();

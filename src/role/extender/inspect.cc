@@ -6,6 +6,8 @@
 //              "milli":{"total":1000,"free":500},"memoryMib":{"total":81920,"free":40960},
 //              "shares":[{"namespace":"default","name":"p","uid":"u","container":"main",
 //                         "milli":500,"memoryMib":40960,"state":"confirmed"}]}]}]}
+#include "role/extender/inspect_json.h"
+
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "role/extender/verbs.h"
@@ -89,6 +91,19 @@ void write_node(const Mirror& mirror, NodeIndex node, JsonWriter& json) {
 
 }  // namespace
 
+std::string inspect_json(const Mirror& mirror, std::span<const NodeIndex> nodes) {
+    JsonWriter json;
+    json.begin_object();
+    json.key("nodes");
+    json.begin_array();
+    for (NodeIndex node : nodes) {
+        write_node(mirror, node, json);
+    }
+    json.end_array();
+    json.end_object();
+    return json.take();
+}
+
 HttpResponse inspect(Desk& desk, Call& call) {
     const auto mirror = desk.hold();
     std::vector<NodeIndex> nodes;
@@ -99,16 +114,7 @@ HttpResponse inspect(Desk& desk, Call& call) {
     } else {
         return error_answer(404, fmt::format("node {} is not known", in_quotes(call.node)));
     }
-    JsonWriter json;
-    json.begin_object();
-    json.key("nodes");
-    json.begin_array();
-    for (NodeIndex node : nodes) {
-        write_node(*mirror, node, json);
-    }
-    json.end_array();
-    json.end_object();
-    return {.body = json.take()};
+    return {.body = inspect_json(*mirror, nodes)};
 }
 
 }  // namespace tessera

@@ -39,8 +39,8 @@ Expected<PolicySlot> Mirror::State::policy_for(const Pod& pod, std::string_view 
     if (const auto known = policies_.find(name); known != policies_.end()) {
         return known->second;
     }
-    TESSERA_TRY(auto policy, options_.make_policy ? options_.make_policy(name)
-                                                  : make_policy(name, {}));
+    TESSERA_TRY(auto policy,
+                options_.make_policy ? options_.make_policy(name) : make_policy(name, {}));
     const PolicySlot slot = engine_->add_policy(std::move(policy));
     policies_.emplace(name, slot);
     return slot;

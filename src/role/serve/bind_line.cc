@@ -74,18 +74,18 @@ void BindLine::bind(BindPlan plan, std::function<void(BindEnding)> done) {
                         .record = std::string(kOwnPlacement)};
     const std::string pod = request.space + '/' + request.name;
     const std::string node = request.node;
-    side->binder->bind(std::move(request), [this, pod, node, done = std::move(done)](
-                                               const BindOutcome& outcome) {
-        if (outcome.end == BindEnd::bound) {
-            log_.debug("pod bound", {{"pod", pod}, {"node", node}});
-        } else {
-            failures_.tell({{"pod", pod},
-                            {"node", node},
-                            {"end", end_name(outcome.end)},
-                            {"reason", outcome.message}});
-        }
-        done({result_of(outcome.end), outcome.message});
-    });
+    side->binder->bind(std::move(request),
+                       [this, pod, node, done = std::move(done)](const BindOutcome& outcome) {
+                           if (outcome.end == BindEnd::bound) {
+                               log_.debug("pod bound", {{"pod", pod}, {"node", node}});
+                           } else {
+                               failures_.tell({{"pod", pod},
+                                               {"node", node},
+                                               {"end", end_name(outcome.end)},
+                                               {"reason", outcome.message}});
+                           }
+                           done({result_of(outcome.end), outcome.message});
+                       });
 }
 
 void BindLine::cut() {

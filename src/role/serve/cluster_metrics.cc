@@ -19,8 +19,8 @@ ClusterMetrics::ClusterMetrics(Metrics& metrics)
       pods_(metrics.gauge(kPods, {{"kind", "placed"}})),
       foreign_(metrics.gauge(kPods, {{"kind", "foreign"}})),
       held_(metrics.gauge(kPods, {{"kind", "held"}})),
-      over_gpus_(metrics.gauge({"tessera_gpus_over_committed",
-                                "GPUs that hold more than they have; should be 0."})),
+      over_gpus_(metrics.gauge(
+          {"tessera_gpus_over_committed", "GPUs that hold more than they have; should be 0."})),
       over_nodes_(metrics.gauge({"tessera_nodes_over_committed",
                                  "Nodes that hold more cores, memory or pods than they have."})) {}
 

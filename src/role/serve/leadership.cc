@@ -44,18 +44,16 @@ std::string Leadership::why_not() const {
     }
     const std::string holder = elector_->holder();
     const std::string error = elector_->last_error();
-    return holder.empty()
-               ? fmt::format("nobody leads yet{}{}", error.empty() ? "" : ": ", error)
-               : fmt::format("this copy stands by; the leader is {}", holder);
+    return holder.empty() ? fmt::format("nobody leads yet{}{}", error.empty() ? "" : ": ", error)
+                          : fmt::format("this copy stands by; the leader is {}", holder);
 }
 
 void Leadership::tell(Metrics& metrics) const {
     metrics.pull({"tessera_leader", "1 while this copy holds the Lease."}, MetricKind::gauge,
                  [this](const Metrics::Tell& tell) { tell({}, elector_->leading() ? 1 : 0); });
-    metrics.pull({"tessera_leader_gained_total", "How often this copy got the Lease."},
-                 MetricKind::counter, [this](const Metrics::Tell& tell) {
-                     tell({}, static_cast<double>(elector_->gained()));
-                 });
+    metrics.pull(
+        {"tessera_leader_gained_total", "How often this copy got the Lease."}, MetricKind::counter,
+        [this](const Metrics::Tell& tell) { tell({}, static_cast<double>(elector_->gained())); });
 }
 
 }  // namespace tessera

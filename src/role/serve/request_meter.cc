@@ -99,8 +99,8 @@ RequestMeter::~RequestMeter() = default;
 
 HttpHandler RequestMeter::around(HttpHandler inner) {
     return [shared = shared_, inner = std::move(inner)](HttpRequest& request, Responder respond) {
-        auto metered = std::make_unique<Metered<Shared>>(shared, route_index(request),
-                                                         std::move(respond));
+        auto metered =
+            std::make_unique<Metered<Shared>>(shared, route_index(request), std::move(respond));
         inner(request, Responder(std::move(metered)));
     };
 }

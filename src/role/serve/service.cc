@@ -36,9 +36,7 @@ bool is_probe(std::string_view path) {
 }
 
 HttpResponse plain(int status, std::string text) {
-    return {.status = status,
-            .body = std::move(text),
-            .content_type = "text/plain; charset=utf-8"};
+    return {.status = status, .body = std::move(text), .content_type = "text/plain; charset=utf-8"};
 }
 
 class RunningService final : public Service {
@@ -79,11 +77,11 @@ class RunningService final : public Service {
         server.on_warning = [this](const std::string& text) { log_.warning(text); };
         // Asked for, and demanded by handle(): the kubelet's probes have none.
         server.tls.client_certificate_required = false;
-        TESSERA_TRY(server_, HttpServer::start(std::move(server),
-                                               meter_.around([this](HttpRequest& request,
-                                                                    Responder respond) {
-                                                   handle(request, std::move(respond));
-                                               })));
+        TESSERA_TRY(server_, HttpServer::start(
+                                 std::move(server),
+                                 meter_.around([this](HttpRequest& request, Responder respond) {
+                                     handle(request, std::move(respond));
+                                 })));
         follower_->start([this] { tick(); });
         if (leadership_ != nullptr) {
             leadership_->start();
@@ -142,31 +140,28 @@ class RunningService final : public Service {
                 .version = options_.version};
     }
     LeadershipPorts leadership_ports() {
-        return {.catch_up =
-                    [this](std::function<void()> done) {
-                        follower_->list_pods_anew(std::move(done));
-                    },
-                .gained =
-                    [this] {
-                        if (const auto open = binds_.open(); !open) {
-                            log_.error("pods cannot be bound", {{"error", open.error().message}});
-                        }
-                    },
-                .lost =
-                    [this] {
-                        binds_.cut();
-                        drop_holds();
-                    }};
+        return {
+            .catch_up =
+                [this](std::function<void()> done) { follower_->list_pods_anew(std::move(done)); },
+            .gained =
+                [this] {
+                    if (const auto open = binds_.open(); !open) {
+                        log_.error("pods cannot be bound", {{"error", open.error().message}});
+                    }
+                },
+            .lost =
+                [this] {
+                    binds_.cut();
+                    drop_holds();
+                }};
     }
 
     void add_conditions() {
-        ready_.watch("running", [this] {
-            return std::string(stopping_ ? "this copy is about to stop" : "");
-        });
+        ready_.watch("running",
+                     [this] { return std::string(stopping_ ? "this copy is about to stop" : ""); });
         ready_.watch("cluster", [this] {
-            return std::string(follower_->synced()
-                                   ? ""
-                                   : "nodes and pods have not all been listed yet");
+            return std::string(follower_->synced() ? ""
+                                                   : "nodes and pods have not all been listed yet");
         });
         ready_.watch("api", [this] { return follower_->why_stale(); });
         if (leadership_ != nullptr) {
