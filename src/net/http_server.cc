@@ -56,6 +56,9 @@ std::int64_t now_ns() {
         .count();
 }
 
+// Assigning an empty string would keep the memory.
+void release(std::string& text) { std::string().swap(text); }
+
 class Connection;
 
 class Server : public std::enable_shared_from_this<Server> {
@@ -318,7 +321,7 @@ void Connection::handle() {
         answered_ = {500, "{\"Error\":\"the request could not be handled\"}\n", "application/json"};
     }
     in_handler_ = false;
-    request.body = std::string();
+    release(request.body);
     if (answered_) {
         send(*std::exchange(answered_, std::nullopt));
     }
@@ -400,8 +403,8 @@ void Connection::on_written(const ErrorCode& error, std::size_t count) {
 }
 
 void Connection::after_answer() {
-    head_ = std::string();
-    body_ = std::string();
+    release(head_);
+    release(body_);
     if (last_ || server_->stopping()) {
         return linger();
     }

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <boost/beast/http/basic_parser.hpp>
+#include <charconv>
 #include <cstdint>
 #include <string>
 #include <utility>
+
+#include "net/chunked_body.h"
 
 namespace tessera {
 namespace {
@@ -27,10 +30,10 @@ bool is_digits(std::string_view text) {
 
 class RequestReader::Parser final : public http::basic_parser<true> {
   public:
-    explicit Parser(const RequestLimits& limits) : limits_(limits) {
-        header_limit(static_cast<std::uint32_t>(limits.head_bytes + 2));
-        body_limit(limits.body_bytes);
-        eager(true);
+    explicit Parser(const RequestLimits& limits)
+        : limits_(limits), chunks_({limits.body_bytes, limits.head_bytes}) {
+        header_limit(static_cast<std::uint32_t>(limits.head_bytes));
+        skip(true);  // the body is read here
     }
 
     std::size_t read(std::string_view bytes) {
@@ -45,9 +48,7 @@ class RequestReader::Parser final : public http::basic_parser<true> {
     bool expects_continue = false;
 
     std::size_t body_left() const {
-        return state != State::body ? 0
-               : chunked()          ? 1
-                                    : static_cast<std::size_t>(content_length_remaining().value());
+        return state != State::body ? 0 : codings_ > 0 ? 1 : length_ - request.body.size();
     }
 
   private:
@@ -63,7 +64,7 @@ class RequestReader::Parser final : public http::basic_parser<true> {
         for (; scanned_ < bytes.size() && scanned_ < limits_.head_bytes; ++scanned_) {
             const char c = bytes[scanned_];
             const char before = scanned_ > skipped_ ? bytes[scanned_ - 1] : '\n';
-            if (const char* wrong = fault(c, before)) {
+            if (const char* wrong = line_fault(c, before)) {
                 return refuse(400, wrong);
             }
             if (c != '\n') {
@@ -76,30 +77,11 @@ class RequestReader::Parser final : public http::basic_parser<true> {
         }
         return scanned_ < limits_.head_bytes ? 0 : refuse(431, "the request's head is too large");
     }
-    static const char* fault(char c, char before) {
-        if (before == '\r' && c != '\n') {
-            return "a carriage return without a line feed";
-        }
-        if (c == '\n' && before != '\r') {
-            return "a line feed without a carriage return";
-        }
-        if (before == '\n' && (c == ' ' || c == '\t')) {
-            return "a line that begins with a space";
-        }
-        const auto code = static_cast<unsigned char>(c);
-        if ((code < 0x20 && c != '\t' && c != '\r' && c != '\n') || code == 0x7f) {
-            return "a control character in the request's head";
-        }
-        return nullptr;
-    }
     std::size_t parse_head(std::string_view head) {
         const std::string_view text = head.substr(skipped_);
         beast::error_code error;
         put(boost::asio::buffer(text.data(), text.size()), error);
-        if (error == http::error::body_limit) {
-            return refuse(413, "the request's body is too large");
-        }
-        if (error == http::error::bad_version) {
+        if (error == http::error::bad_version && refusal.reason.empty() && is_other_version(text)) {
             return refuse(505, "HTTP/1.1 is spoken here");
         }
         if (error || !is_header_done()) {
@@ -108,32 +90,71 @@ class RequestReader::Parser final : public http::basic_parser<true> {
         if (hosts_ != 1 && !(http10 && hosts_ == 0)) {
             return refuse(400, "a request needs one Host");
         }
+        if (lengths_ > 0 && codings_ > 0) {
+            return refuse(400, "Content-Length beside Transfer-Encoding");
+        }
+        if (length_ > limits_.body_bytes) {
+            return refuse(413, "the request's body is too large");
+        }
         keeps_alive = keep_alive();
-        state = is_done() ? State::complete : State::body;
+        state = State::body;
+        if (codings_ == 0 && length_ == 0) {
+            complete();
+        }
         return head.size();
     }
 
+    // "HTTP/2.0", as against a line that is no request line.
+    static bool is_other_version(std::string_view head) {
+        const std::string_view line = head.substr(0, head.find('\r'));
+        return std::count(line.begin(), line.end(), ' ') == 2 &&
+               line.substr(line.rfind(' ') + 1).starts_with("HTTP/");
+    }
+
     std::size_t read_body(std::string_view bytes) {
+        if (codings_ > 0) {
+            return read_chunks(bytes);
+        }
+        const std::string_view part = bytes.substr(0, length_ - request.body.size());
+        append(part);
+        if (request.body.size() == length_) {
+            complete();
+        }
+        return part.size();
+    }
+    std::size_t read_chunks(std::string_view bytes) {
         std::size_t taken = 0;
-        while (taken < bytes.size() && state == State::body) {
-            beast::error_code error;
-            const std::size_t now =
-                put(boost::asio::buffer(bytes.data() + taken, bytes.size() - taken), error);
-            taken += now;
-            if (is_done()) {
-                state = State::complete;
-            } else if (error == http::error::need_more) {
-                // A line of the chunked coding that is not whole yet.
-                return bytes.size() - taken < limits_.head_bytes
-                           ? taken
-                           : refuse(400, "a line of the chunked body is too long");
-            } else if (error == http::error::body_limit) {
+        while (taken < bytes.size() && chunks_.state() == ChunkedBody::State::more) {
+            const auto piece = chunks_.next(bytes.substr(taken));
+            taken += piece.taken;
+            append(piece.data);
+        }
+        switch (chunks_.state()) {
+            case ChunkedBody::State::more:
+                break;
+            case ChunkedBody::State::complete:
+                complete();
+                break;
+            case ChunkedBody::State::malformed:
+                return refuse(400, "a malformed chunked body");
+            case ChunkedBody::State::too_large:
                 return refuse(413, "the request's body is too large");
-            } else if (error) {
-                return refuse(400, "a malformed body");
-            }
         }
         return taken;
+    }
+    void append(std::string_view part) {
+        std::string& body = request.body;
+        const std::size_t needed = body.size() + part.size();
+        if (body.capacity() < needed + kBodyPadding) {
+            const std::size_t wish = std::max(kFirstReserve, 4 * needed);
+            body.reserve(std::max(needed, length_ > 0 ? std::min(length_, wish) : 2 * needed) +
+                         kBodyPadding);
+        }
+        body += part;
+    }
+    void complete() {
+        append({});  // room behind it, also where nothing came
+        state = State::complete;
     }
 
     std::size_t refuse(int status, std::string_view reason) {
@@ -171,9 +192,6 @@ class RequestReader::Parser final : public http::basic_parser<true> {
     }
     void on_field_impl(http::field name, beast::string_view, beast::string_view value,
                        beast::error_code& error) override {
-        if (is_header_done()) {
-            return;  // a trailer of a chunked body; nobody asked for it
-        }
         if (name == http::field::host) {
             ++hosts_;
             if (plain(value).find_first_of(" \t,/?#@\\\"<>") != std::string_view::npos) {
@@ -181,8 +199,9 @@ class RequestReader::Parser final : public http::basic_parser<true> {
             }
         } else if (name == http::field::content_length) {
             if (++lengths_ > 1 || !is_digits(plain(value)) || value.size() > kLengthDigits) {
-                refuse(error, 400, "a bad Content-Length");
+                return refuse(error, 400, "a bad Content-Length");
             }
+            std::from_chars(value.begin(), value.end(), length_);
         } else if (name == http::field::transfer_encoding) {
             if (http10 || ++codings_ > 1 || !beast::iequals(value, "chunked")) {
                 refuse(error, 400, "a bad Transfer-Encoding");
@@ -195,34 +214,18 @@ class RequestReader::Parser final : public http::basic_parser<true> {
         }
     }
     void on_header_impl(beast::error_code&) override {}
-    void on_body_init_impl(const boost::optional<std::uint64_t>& length,
-                           beast::error_code&) override {
-        length_ = static_cast<std::size_t>(length.value_or(0));
-    }
-    std::size_t on_body_impl(beast::string_view part, beast::error_code&) override {
-        std::string& body = request.body;
-        const std::size_t needed = body.size() + part.size();
-        if (body.capacity() < needed + kBodyPadding) {
-            const std::size_t wish = std::max(kFirstReserve, 4 * needed);
-            body.reserve(std::max(needed, length_ > 0 ? std::min(length_, wish) : 2 * needed) +
-                         kBodyPadding);
-        }
-        body.append(part.data(), part.size());
-        return part.size();
-    }
+    void on_finish_impl(beast::error_code&) override {}
+    // Not called, as the body is skipped and this is no answer.
+    void on_body_init_impl(const boost::optional<std::uint64_t>&, beast::error_code&) override {}
+    std::size_t on_body_impl(beast::string_view, beast::error_code&) override { return 0; }
     void on_chunk_header_impl(std::uint64_t, beast::string_view, beast::error_code&) override {}
-    std::size_t on_chunk_body_impl(std::uint64_t, beast::string_view part,
-                                   beast::error_code& error) override {
-        return on_body_impl(part, error);
-    }
-    void on_finish_impl(beast::error_code&) override {
-        if (request.body.capacity() < request.body.size() + kBodyPadding) {
-            request.body.reserve(request.body.size() + kBodyPadding);  // no body at all
-        }
+    std::size_t on_chunk_body_impl(std::uint64_t, beast::string_view, beast::error_code&) override {
+        return 0;
     }
     void on_response_impl(int, beast::string_view, int, beast::error_code&) override {}
 
     const RequestLimits limits_;
+    ChunkedBody chunks_;
     std::size_t skipped_ = 0;     // before the request's first byte
     std::size_t scanned_ = 0;     // of the head, so far without fault
     std::size_t line_start_ = 0;  // of the line that is being scanned

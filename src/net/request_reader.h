@@ -5,7 +5,7 @@
 //   if (reader.state() == RequestReader::State::complete) { handle(reader.request()); }
 //   reader.next();
 //
-// The grammar is Boost.Beast's. What Beast lets pass and another program on the way may read
+// The head's grammar is Boost.Beast's. What Beast lets pass and another program on the way may read
 // otherwise (request smuggling) is refused here: folded lines, bare line ends, control characters,
 // a length given twice, any transfer coding but "chunked", a missing or second Host. After a
 // refusal nothing more is read: what follows has no known beginning.
@@ -36,8 +36,9 @@ class RequestReader {
     explicit RequestReader(RequestLimits limits);
     ~RequestReader();
 
-    // How many bytes from the front were taken. None of a head that is not whole yet; never more
-    // than belong to this request. At most limits.head_bytes are left while it asks for more.
+    // How many bytes from the front were taken: none of a head that is not whole yet, and never
+    // more than belong to this request. Fewer than limits.head_bytes are left when it asks for
+    // more.
     std::size_t read(std::string_view bytes);
     void next();  // forgets the request, for the one that follows
 
