@@ -55,9 +55,13 @@ class LeaderElector {
     LeaderElector& operator=(const LeaderElector&) = delete;
 
     void start();
-    // Leads no more from now on (on_lost is called), gives the Lease back if it is ours, and waits
-    // for that. False when it could not be within `patience`: others wait for the duration then.
-    // Not from the client's thread. The callbacks are not called any more when it returns.
+    // Leads no more from now on (on_lost is called), and begins to give the Lease back if it is
+    // ours. From any thread; does not wait.
+    void resign();
+    // resign(), and waits for its end. False when the Lease could not be given back within
+    // `patience`: others wait for the duration then. Not from the client's thread. The callbacks
+    // are not called any more when it returns, so it is not to be called holding what they wait
+    // for.
     bool stop(Nanoseconds patience);
 
     // From any thread. Never true for two at one time.
