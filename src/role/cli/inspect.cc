@@ -85,9 +85,10 @@ Expected<void> list_all(const Flags& flags, Feed& feed, ObjectSink& pods) {
     TESSERA_TRY(KubeAccess access, find_kube_access({flags.kubeconfig, flags.context, {}}));
     TESSERA_TRY(const auto http, HttpClient::open(std::move(access.http)));
     ApiClient api(*http, boot_time_now, 1);
-    TESSERA_CHECK(list_once(api, kNodesPath, feed.nodes()));
-    TESSERA_CHECK(list_once(api, kPodsPath, pods));
-    return list_once(api, kConfigMapsPath, feed.config_maps());
+    const auto call = [&api](ApiCall one) { return api.call(std::move(one)); };
+    TESSERA_CHECK(list_once(call, kNodesPath, feed.nodes()));
+    TESSERA_CHECK(list_once(call, kPodsPath, pods));
+    return list_once(call, kConfigMapsPath, feed.config_maps());
 }
 
 void find_pending(const std::vector<AskingPods::Asking>& asking, Seen& seen) {

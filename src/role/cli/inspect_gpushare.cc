@@ -19,7 +19,7 @@ struct Units {
     std::int64_t used(std::int64_t memory) const { return (memory + mib - 1) / mib; }
 };
 Units units_of(const Mirror& mirror) {
-    return mirror.gpushare_unit() == MemoryUnit::gib ? Units{"GiB", 1024} : Units{"MiB", 1};
+    return mirror.memory_unit() == MemoryUnit::gib ? Units{"GiB", 1024} : Units{"MiB", 1};
 }
 
 struct Use {

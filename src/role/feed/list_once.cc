@@ -11,14 +11,13 @@ constexpr Nanoseconds kPatience{30'000'000'000};
 constexpr int kGone = 410;
 
 // The status of the refusal is kept, to tell a list that grew too old.
-ApiResult<void> one_list(ApiClient& api, std::string_view path, ObjectSink& sink) {
+ApiResult<void> one_list(const CallApi& call, std::string_view path, ObjectSink& sink) {
     ObjectReader reader;
     std::string next;
     sink.list_begins();
     do {
-        auto body =
-            api.call(ApiCall::get(with_query(path, {{"limit", kPageSize}, {"continue", next}}))
-                         .within(kPatience));
+        auto body = call(ApiCall::get(with_query(path, {{"limit", kPageSize}, {"continue", next}}))
+                             .within(kPatience));
         if (!body) {
             return tl::unexpected(std::move(body.error()));
         }
@@ -36,10 +35,10 @@ ApiResult<void> one_list(ApiClient& api, std::string_view path, ObjectSink& sink
 
 }  // namespace
 
-Expected<void> list_once(ApiClient& api, std::string_view path, ObjectSink& sink) {
-    auto done = one_list(api, path, sink);
+Expected<void> list_once(const CallApi& call, std::string_view path, ObjectSink& sink) {
+    auto done = one_list(call, path, sink);
     if (!done && done.error().status == kGone) {
-        done = one_list(api, path, sink);
+        done = one_list(call, path, sink);
     }
     if (!done) {
         return tl::unexpected(std::move(done.error().error));

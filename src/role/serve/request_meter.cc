@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,23 +33,52 @@ std::size_t status_index(int status) {
 
 }  // namespace
 
+// Series are made when they are first needed: most routes of a program are never called.
 struct RequestMeter::Shared {
     struct OfRoute {
-        std::array<Counter*, kStatuses.size()> counts{};
-        Histogram* seconds = nullptr;
+        std::array<std::atomic<Counter*>, kStatuses.size()> counts{};
+        std::atomic<Histogram*> seconds = nullptr;
     };
-    Clock clock;
-    std::vector<OfRoute> routes;
-    OnAnswer on_answer;
 
+    Shared(Metrics& into, Clock time, OnAnswer told)
+        : metrics(into),
+          clock(std::move(time)),
+          on_answer(std::move(told)),
+          routes(route_count()) {}
+
+    Counter& counter(std::size_t route, std::size_t status) {
+        std::atomic<Counter*>& made = routes[route].counts[status];
+        if (made == nullptr) {
+            const int code = kStatuses[status];
+            made =
+                &metrics.counter({"tessera_http_requests_total", "Requests by route and status."},
+                                 {{"route", std::string(route_label(route))},
+                                  {"code", code == 0 ? "other" : std::to_string(code)}});
+        }
+        return *made;
+    }
+    Histogram& seconds(std::size_t route) {
+        std::atomic<Histogram*>& made = routes[route].seconds;
+        if (made == nullptr) {
+            made =
+                &metrics.histogram({"tessera_http_request_seconds", "Time from request to answer."},
+                                   kSecondsBounds, {{"route", std::string(route_label(route))}});
+        }
+        return *made;
+    }
     void answered(std::size_t route, int status, Nanoseconds begun) {
         const Nanoseconds took = clock() - begun;
-        routes[route].counts[status_index(status)]->add();
-        routes[route].seconds->observe(static_cast<double>(took.value()) / 1e9);
+        counter(route, status_index(status)).add();
+        seconds(route).observe(static_cast<double>(took.value()) / 1e9);
         if (on_answer) {
             on_answer({route_label(route), status, took});
         }
     }
+
+    Metrics& metrics;
+    const Clock clock;
+    const OnAnswer on_answer;
+    std::vector<OfRoute> routes;
 };
 
 namespace {
@@ -78,23 +108,7 @@ class Metered final : public Responder::Target {
 }  // namespace
 
 RequestMeter::RequestMeter(Metrics& metrics, Clock clock, OnAnswer on_answer)
-    : shared_(std::make_shared<Shared>()) {
-    shared_->clock = std::move(clock);
-    shared_->on_answer = std::move(on_answer);
-    for (std::size_t r = 0; r < route_count(); ++r) {
-        const std::string route(route_label(r));
-        Shared::OfRoute& made = shared_->routes.emplace_back();
-        made.seconds =
-            &metrics.histogram({"tessera_http_request_seconds", "Time from request to answer."},
-                               kSecondsBounds, {{"route", route}});
-        for (std::size_t s = 0; s < kStatuses.size(); ++s) {
-            const std::string code = kStatuses[s] == 0 ? "other" : std::to_string(kStatuses[s]);
-            made.counts[s] =
-                &metrics.counter({"tessera_http_requests_total", "Requests by route and status."},
-                                 {{"route", route}, {"code", code}});
-        }
-    }
-}
+    : shared_(std::make_shared<Shared>(metrics, std::move(clock), std::move(on_answer))) {}
 RequestMeter::~RequestMeter() = default;
 
 HttpHandler RequestMeter::around(HttpHandler inner) {
