@@ -109,9 +109,14 @@ TEST_F(FeedTest, PodsThatHaveEndedAreNotKept) {
     EXPECT_EQ(feed_.counts().pods.objects, 2U);
 }
 
-// Its containers cannot be read; its own annotations tell what it holds.
+// Its priority cannot be read; the record that we wrote at its bind tells what it holds.
 TEST_F(FeedTest, ABoundPodThatCannotBeReadStillCounts) {
-    const std::string odd = bound_pod("odd", 4, R"(,"priority":"high")");
+    const std::string odd =
+        R"({"metadata":{"name":"odd","namespace":"default","uid":"uid-odd","annotations":)"
+        R"({"tessera.dev/placement":"{\"version\":1,\"owner\":\"default/odd/uid-odd\",)"
+        R"(\"node\":\"gpu-a\",\"dialect\":\"gpushare\",\"grants\":[{\"request\":\"*\",)"
+        R"(\"gpu\":0,\"milli\":0,\"memoryMib\":4096}]}"}},"spec":{"nodeName":"gpu-a",)"
+        R"("priority":"high","containers":[{"name":"main"}]}})";
     start({odd, bound_pod("b", 2)});
     EXPECT_EQ(used_mib(), 6 << 10);
     EXPECT_THAT(told_, ElementsAre(HasSubstr("pod odd: spec.priority")));
