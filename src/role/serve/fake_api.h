@@ -6,20 +6,20 @@
 //   Service::start({.api = {.base_url = api.url()}}, log);
 //   api.hold_binds(true);                   // they arrive and wait
 //
-// Lists, watches, one pod, bindings (with their annotations) and one Lease. Faults are switched on
-// by the test; all functions are for any thread.
+// Lists, watches, one pod, bindings (with their annotations) and one Lease. A watch is answered
+// when there is something to tell, and ends with that, as a real one may at any time. Faults are
+// switched on by the test; all functions are for any thread.
 #pragma once
 
-#include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "codec/json_value.h"
 #include "kube/fake_objects.h"
 #include "kube/lease_fake_server.h"
-#include "net/client_test_server.h"
+#include "net/http_server.h"
 #include "role/extender/test_extender.h"
 #include "role/feed/feed.h"
 
@@ -27,14 +27,18 @@ namespace tessera {
 
 class FakeApi {
   public:
-    FakeApi() : server_([this](auto& peer, const auto& request) { return serve(peer, request); }) {}
-    ~FakeApi() {
-        const std::lock_guard lock(mutex_);
-        closing_ = true;
-        changed_.notify_all();
+    FakeApi() {
+        auto started = HttpServer::start({}, [this](HttpRequest& request, Responder respond) {
+            serve(request, std::move(respond));
+        });
+        TESSERA_ASSERT(started.has_value(), "a port of our own");
+        server_ = std::move(*started);
     }
+    ~FakeApi() { server_->stop(Nanoseconds(0)); }
+    FakeApi(const FakeApi&) = delete;
+    FakeApi& operator=(const FakeApi&) = delete;
 
-    std::string url() const { return server_.url(); }
+    std::string url() const { return fmt::format("http://127.0.0.1:{}", server_->port()); }
 
     void put_node(const std::string& name, const std::string& json) {
         put(std::string(kNodesPath), name, json);
@@ -64,7 +68,10 @@ class FakeApi {
     }
 
     int pod_lists() const { return get(pod_lists_); }
-    int binds_waiting() const { return get(binds_waiting_); }
+    std::size_t binds_waiting() const {
+        const std::lock_guard lock(mutex_);
+        return waiting_binds_.size();
+    }
     std::string node_of(const std::string& pod) const {
         const std::lock_guard lock(mutex_);
         return pods_.at(pod).node;
@@ -90,7 +97,7 @@ class FakeApi {
     void set(T& target, T value) {
         const std::lock_guard lock(mutex_);
         target = value;
-        changed_.notify_all();
+        answer_waiting();
     }
     template <class T>
     T get(const T& value) const {
@@ -120,123 +127,105 @@ class FakeApi {
         changed_.notify_all();
     }
 
-    static bool reply(ServedConnection& peer, int status, const std::string& body) {
-        return peer.write(fmt::format(
-            "HTTP/1.1 {} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
-            status, body.size(), body));
-    }
-    static bool reply(ServedConnection& peer, const ClientAnswer& answer) {
-        return reply(peer, answer.status, answer.body);
+    static void reply(Responder respond, const ClientAnswer& answer) {
+        respond({.status = answer.status, .body = answer.body});
     }
 
-    bool serve(ServedConnection& peer, const std::string& request) {
-        const std::string method = request.substr(0, request.find(' '));
-        const std::size_t begin = method.size() + 1;
-        const std::string target = request.substr(begin, request.find(' ', begin) - begin);
-        const std::string path = target.substr(0, target.find('?'));
-        const std::string body = request.substr(request.find("\r\n\r\n") + 4);
-        if (const int status = get(fail_with_); status != 0) {
-            return reply(peer, status_answer(status, "Told"));
-        }
-        if (path.ends_with("/binding")) {
-            return bind(peer, path, body);
-        }
-        if (path.find("/leases") != std::string::npos) {
-            return reply(peer, lease_answer(method, path, body));
-        }
-        if (path == kNodesPath || path == kPodsPath || path == kConfigMapsPath) {
-            return query_value(target, "watch") == "1"
-                       ? watch(peer, path, query_value(target, "resourceVersion"))
-                       : list(peer, path);
-        }
+    void serve(HttpRequest& request, Responder respond) {
+        const std::string target = request.path + "?" + request.query;
         const std::lock_guard lock(mutex_);
-        const auto pod = pods_.find(path.substr(path.rfind('/') + 1));
-        return pod == pods_.end() ? reply(peer, status_answer(404, "NotFound"))
-                                  : reply(peer, 200, pod_json(pod->first));
-    }
-
-    ClientAnswer lease_answer(const std::string& method, const std::string& path,
-                              const std::string& body) {
-        const std::lock_guard lock(mutex_);
-        if (stolen_) {
-            return method == "GET"
-                       ? ClientAnswer{.status = 200,
-                                      .body = R"({"metadata":{"name":"l","resourceVersion":"9)" +
-                                              std::to_string(++version_) +
-                                              R"("},"spec":{"holderIdentity":")" +
-                                              lease_.lease.holder +
-                                              R"(","leaseDurationSeconds":60}})"}
-                       : status_answer(409, "Conflict");
-        }
-        return lease_.answer({.method = method, .path = path, .body = body});
-    }
-
-    bool list(ServedConnection& peer, const std::string& path) {
-        std::unique_lock lock(mutex_);
-        if (path == kPodsPath) {
+        if (fail_with_ != 0) {
+            reply(std::move(respond), status_answer(fail_with_, "Told"));
+        } else if (request.path.ends_with("/binding")) {
+            waiting_binds_.push_back({request.path, request.body, std::move(respond)});
+        } else if (request.path.find("/leases") != std::string::npos) {
+            reply(std::move(respond), lease_answer(request));
+        } else if (query_value(target, "watch") == "1") {
+            const int seen = std::stoi(query_value(target, "resourceVersion"));
+            waiting_watches_.push_back({request.path, seen, std::move(respond)});
+        } else if (request.path == kPodsPath) {
             ++pod_lists_;
-            changed_.wait(lock, [&] { return !hold_pod_lists_ || closing_; });
+            waiting_lists_.push_back(std::move(respond));
+        } else if (request.path == kNodesPath || request.path == kConfigMapsPath) {
+            reply(std::move(respond), list(request.path));
+        } else {
+            const auto pod = pods_.find(request.path.substr(request.path.rfind('/') + 1));
+            reply(std::move(respond),
+                  pod == pods_.end() ? status_answer(404, "NotFound")
+                                     : ClientAnswer{.status = 200, .body = pod_json(pod->first)});
         }
+        answer_waiting();
+    }
+
+    // Everything that need not wait any more.
+    void answer_waiting() {
+        while (!hold_pod_lists_ && !waiting_lists_.empty()) {
+            reply(std::move(waiting_lists_.back()), list(std::string(kPodsPath)));
+            waiting_lists_.pop_back();
+        }
+        while (!hold_binds_ && !waiting_binds_.empty()) {
+            WaitingBind one = std::move(waiting_binds_.back());
+            waiting_binds_.pop_back();
+            reply(std::move(one.respond), bind(one.path, one.body));
+        }
+        std::erase_if(waiting_watches_, [this](WaitingWatch& one) {
+            const std::string lines = freeze_watches_ ? "" : lines_after(one.path, one.seen);
+            if (!lines.empty()) {
+                reply(std::move(one.respond), {.status = 200, .body = lines});
+            }
+            return !lines.empty();
+        });
+    }
+    std::string lines_after(const std::string& path, int seen) const {
+        std::string lines;
+        for (const Event& event : events_) {
+            lines += event.version > seen && event.path == path ? event.line + "\n" : "";
+        }
+        return lines;
+    }
+
+    ClientAnswer lease_answer(const HttpRequest& request) {
+        if (!stolen_) {
+            return lease_.answer(
+                {.method = request.method, .path = request.path, .body = request.body});
+        }
+        return request.method == "GET"
+                   ? ClientAnswer{.status = 200,
+                                  .body = fmt::format(
+                                      R"({{"metadata":{{"name":"l","resourceVersion":"9{}"}},)"
+                                      R"("spec":{{"holderIdentity":"{}",)"
+                                      R"("leaseDurationSeconds":60}}}})",
+                                      ++version_, lease_.lease.holder)}
+                   : status_answer(409, "Conflict");
+    }
+
+    ClientAnswer list(const std::string& path) {
         std::string items;
         for (const auto& [name, json] : objects_[path]) {
             items += (items.empty() ? "" : ",") + json;
         }
-        const std::string body =
-            fmt::format(R"({{"kind":"List","metadata":{{"resourceVersion":"{}"}},"items":[{}]}})",
-                        version_, items);
-        lock.unlock();
-        return reply(peer, 200, body);
+        return {.status = 200,
+                .body = fmt::format(
+                    R"({{"kind":"List","metadata":{{"resourceVersion":"{}"}},"items":[{}]}})",
+                    version_, items)};
     }
 
-    bool watch(ServedConnection& peer, const std::string& path, const std::string& from) {
-        if (!peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")) {
-            return false;
-        }
-        int seen = std::stoi(from);
-        std::unique_lock lock(mutex_);
-        while (!closing_) {
-            std::string lines;
-            for (const Event& event : events_) {
-                if (event.version > seen && event.path == path && !freeze_watches_) {
-                    lines += event.line + "\n";
-                    seen = event.version;
-                }
-            }
-            if (!lines.empty()) {
-                lock.unlock();
-                if (!peer.write_chunk(lines)) {
-                    return false;
-                }
-                lock.lock();
-                continue;
-            }
-            changed_.wait(lock);
-        }
-        return false;
-    }
-
-    bool bind(ServedConnection& peer, const std::string& path, const std::string& body) {
+    ClientAnswer bind(const std::string& path, const std::string& body) {
         const std::size_t end = path.rfind('/');
         const std::size_t begin = path.rfind('/', end - 1) + 1;
         const std::string name = path.substr(begin, end - begin);
-        std::unique_lock lock(mutex_);
-        ++binds_waiting_;
-        changed_.notify_all();
-        changed_.wait(lock, [&] { return !hold_binds_ || closing_; });
-        --binds_waiting_;
         const auto pod = pods_.find(name);
-        if (closing_ || pod == pods_.end()) {
-            return reply(peer, status_answer(404, "NotFound"));
+        if (pod == pods_.end()) {
+            return status_answer(404, "NotFound");
         }
         if (!pod->second.node.empty()) {
-            return reply(peer, status_answer(409, "Conflict"));
+            return status_answer(409, "Conflict");
         }
         const std::size_t named = body.find(R"("name":")", body.find(R"("target":)")) + 8;
         pod->second.node = body.substr(named, body.find('"', named) - named);
         pod->second.annotations = annotations_in(body);
         store(std::string(kPodsPath), name, pod_json(name));
-        lock.unlock();
-        return reply(peer, 201, R"({"kind":"Status","status":"Success","code":201})");
+        return {.status = 201, .body = R"({"kind":"Status","status":"Success","code":201})"};
     }
     // The text of the object metadata.annotations.
     static std::string annotations_in(const std::string& body) {
@@ -259,9 +248,18 @@ class FakeApi {
         return body.substr(begin, at - begin);
     }
 
+    struct WaitingBind {
+        std::string path;
+        std::string body;
+        Responder respond;
+    };
+    struct WaitingWatch {
+        std::string path;
+        int seen = 0;
+        Responder respond;
+    };
+
     mutable std::mutex mutex_;
-    std::condition_variable changed_;
-    bool closing_ = false;
     int version_ = 100;
     int fail_with_ = 0;
     bool hold_binds_ = false;
@@ -269,12 +267,14 @@ class FakeApi {
     bool freeze_watches_ = false;
     bool stolen_ = false;
     int pod_lists_ = 0;
-    int binds_waiting_ = 0;
     std::map<std::string, FakePod> pods_;
     std::map<std::string, std::map<std::string, std::string>> objects_;
     std::vector<Event> events_;
     FakeLease lease_;
-    ScriptedServer server_;
+    std::vector<WaitingBind> waiting_binds_;
+    std::vector<WaitingWatch> waiting_watches_;
+    std::vector<Responder> waiting_lists_;
+    std::unique_ptr<HttpServer> server_;
 };
 
 }  // namespace tessera
