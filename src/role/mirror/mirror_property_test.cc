@@ -484,21 +484,35 @@ class History {
         }
         const NodeTaken taken = taken_on(name, *spec, pod.uid);
         const std::int64_t cpu = pod.containers[0].requests.at("cpu").milli_up().value();
-        if (taken.cpu + cpu > spec->cpu.value() || taken.pods + 1 > spec->pods) {
+        // What is not asked for is not short, whatever others took of it.
+        if ((cpu > 0 && taken.cpu + cpu > spec->cpu.value()) || taken.pods + 1 > spec->pods) {
             return false;
         }
         const Ask ask = asks_.at(pod.uid);
         for (std::size_t g = 0; g < spec->gpus.size(); ++g) {
             const GpuTaken& gpu = taken.gpus[g];
-            const bool room = ask.whole()
-                                  ? gpu.shares == 0
-                                  : !gpu.whole && gpu.milli + ask.milli <= 1000 &&
-                                        gpu.memory + ask.memory_mib <= spec->gpus[g].memory.value();
+            const bool milli = ask.milli == 0 || gpu.milli + ask.milli <= 1000;
+            const bool memory = gpu.memory + ask.memory_mib <= spec->gpus[g].memory.value();
+            const bool room = ask.whole() ? gpu.shares == 0 : !gpu.whole && milli && memory;
             if (room && spec->gpus[g].health == Health::ok) {
                 return true;
             }
         }
         return false;
+    }
+
+    // For failures.
+    std::string told(const std::string& name, const Pod& pod) {
+        const Ask ask = asks_.at(pod.uid);
+        std::string text = fmt::format("asks {} milli, {} MiB;", ask.milli, ask.memory_mib);
+        const auto spec = spec_of(name);
+        for (std::size_t g = 0; spec && g < spec->gpus.size(); ++g) {
+            const GpuTaken gpu = taken_on(name, *spec, pod.uid).gpus[g];
+            text += fmt::format(" GPU {}: {} shares of {} milli, {} of {} MiB, health {};", g,
+                                gpu.shares, gpu.milli, gpu.memory, spec->gpus[g].memory.value(),
+                                static_cast<int>(spec->gpus[g].health));
+        }
+        return text;
     }
 
     // --- kube-scheduler
@@ -539,7 +553,8 @@ class History {
         }
         pending_.erase(pod->uid);
         for (std::size_t n = 0; n < among.size(); ++n) {
-            EXPECT_EQ(fit->keys[n] != 0, plain[n]) << names()[n] << " for " << pod->uid;
+            EXPECT_EQ(fit->keys[n] != 0, plain[n])
+                << names()[n] << " for " << pod->uid << ": " << told(names()[n], *pod);
         }
         EXPECT_EQ(fit->best != SIZE_MAX, fit->fitting > 0);
         if (fit->best != SIZE_MAX) {
