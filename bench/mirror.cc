@@ -115,17 +115,16 @@ Result measure() {
     options.signing_key = kKey;
     Mirror mirror(std::move(options));
     Result result;
+    const double without = static_cast<double>(mallinfo2().uordblks);
     std::vector<Node> node_list = nodes;
     std::vector<Pod> pod_list = pods;
     double begin = cpu_seconds();
     mirror.replace_config_maps({});
     mirror.replace_nodes(std::move(node_list));
-    const std::size_t empty = mallinfo2().uordblks;
     mirror.replace_pods(std::move(pod_list));
     result.lists_s = cpu_seconds() - begin;
     TESSERA_ASSERT(mirror.pod_count() == kPods, "every pod is counted");
-    // The list itself is gone by now: what grew since, and what the list took, are the pods'.
-    result.bytes_per_pod = static_cast<double>(mallinfo2().uordblks);
+    result.bytes_per_pod = (static_cast<double>(mallinfo2().uordblks) - without) / kPods;
     pod_list = pods;
     begin = cpu_seconds();
     mirror.replace_pods(std::move(pod_list));
@@ -142,7 +141,6 @@ Result measure() {
         mirror.node_changed(node);
     }
     result.node_event_us = (cpu_seconds() - begin) / kNodes * 1e6;
-    static_cast<void>(empty);
     return result;
 }
 
@@ -150,10 +148,31 @@ Result measure() {
 }  // namespace tessera
 
 int main(int argc, char** argv) {
+    const bool json = argc == 2 && std::string_view(argv[1]) == "--json";
+    if (argc > 1 && !json) {
+        fmt::print(stderr, "bench_mirror: the only option is --json\n");
+        return 2;
+    }
     const tessera::Result result = tessera::measure();
-    static_cast<void>(argc);
-    static_cast<void>(argv);
-    fmt::print("lists {:.3f} s, listed again {:.3f} s, pod event {:.2f} us, node event {:.2f} us\n",
-               result.lists_s, result.again_s, result.event_us, result.node_event_us);
+    if (!json) {
+        fmt::print(
+            "lists taken in     {:8.3f} s\n"
+            "the same pods again{:8.3f} s\n"
+            "one pod's event    {:8.2f} us\n"
+            "one node's event   {:8.2f} us, new devices under ten pods\n"
+            "memory             {:8.0f} bytes per pod, nodes included\n",
+            result.lists_s, result.again_s, result.event_us, result.node_event_us,
+            result.bytes_per_pod);
+        return 0;
+    }
+    tessera::JsonWriter out;
+    out.begin_object();
+    out.member("lists_s", result.lists_s);
+    out.member("again_s", result.again_s);
+    out.member("pod_event_us", result.event_us);
+    out.member("node_event_us", result.node_event_us);
+    out.member("bytes_per_pod", result.bytes_per_pod);
+    out.end_object();
+    fmt::print("{}\n", out.take());
     return 0;
 }

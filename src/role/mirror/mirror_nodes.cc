@@ -65,8 +65,8 @@ void Mirror::State::start_when_listed() {
         apply_unhealthy(node);
     }
     ++pod_lists_;
-    const auto pods = std::exchange(first_pods_, std::nullopt).value();
-    for (const auto& [uid, pod] : pods) {
+    const FirstPods first = std::exchange(first_pods_, std::nullopt).value();
+    for (const Pod& pod : first.pods()) {
         take_pod(pod);
     }
 }

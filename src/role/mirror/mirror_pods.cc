@@ -23,11 +23,7 @@ bool worth_keeping(const Held& held) {
 
 void Mirror::State::replace_pods(std::vector<Pod> pods) {
     if (!synced()) {
-        first_pods_.emplace();
-        for (Pod& pod : pods) {
-            std::string uid = pod.uid;
-            first_pods_->insert_or_assign(std::move(uid), std::move(pod));
-        }
+        first_pods_.emplace(std::move(pods));
         start_when_listed();
         return;
     }
@@ -53,7 +49,7 @@ void Mirror::State::pod_changed(const Pod& pod) {
     if (synced()) {
         take_pod(pod);
     } else if (first_pods_) {
-        first_pods_->insert_or_assign(pod.uid, pod);
+        first_pods_->put(pod);
     }
 }
 

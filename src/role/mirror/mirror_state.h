@@ -15,6 +15,7 @@
 #include "dialect/gpushare.h"
 #include "role/intake/intake.h"
 #include "role/intake/port_book.h"
+#include "role/mirror/first_pods.h"
 #include "role/mirror/mirror.h"
 #include "role/mirror/pod_book.h"
 
@@ -145,9 +146,9 @@ class Mirror::State {
     std::map<std::string, std::vector<PodIndex>, std::less<>> awaiting_;  // by node not known
     std::uint32_t pod_lists_ = 0;
     std::map<std::string, std::optional<Nanoseconds>> missed_;  // uid, and until when it counts
-    // Lists that came before all of them were there, with the changes since: by name, by uid.
+    // Lists that came before all of them were there, with the changes since.
     std::optional<std::map<std::string, Node, std::less<>>> first_nodes_;
-    std::optional<std::map<std::string, Pod, std::less<>>> first_pods_;
+    std::optional<FirstPods> first_pods_;
     bool config_maps_listed_ = false;
     bool unit_known_ = false;
     std::deque<std::string> notes_;

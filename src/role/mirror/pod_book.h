@@ -123,8 +123,10 @@ class PodBook {
             return key(a) == key(b);
         }
     };
+    // With the hash beside the index: most look-ups touch no record but the one that is meant.
     template <class KeyOf>
-    using Table = tsl::robin_set<PodIndex, Hash<KeyOf>, Equal<KeyOf>>;
+    using Table =
+        tsl::robin_set<PodIndex, Hash<KeyOf>, Equal<KeyOf>, std::allocator<PodIndex>, true>;
     template <class KeyOf>
     Table<KeyOf> table() {
         const KeyOf key{&records_};
