@@ -12,6 +12,10 @@
 // Truth is the API's. Nothing is decided before nodes, pods and ConfigMaps have been listed once
 // (synced()). A pod that is bound holds its share until its containers have ended; one that we only
 // decided about holds it until a deadline, unless the bind succeeds.
+//
+// Memory follows the pods and nodes that are there, but for names: those of nodes, containers,
+// models, groups and labels, and every kind of demand that was ever asked for, stay for good. A
+// node that is back under its name has its index again; one of a new name takes a new one.
 #pragma once
 
 #include <cstddef>
