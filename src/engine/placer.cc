@@ -323,8 +323,8 @@ NodeIndex Placer::scan(ClassIndex demand_class, std::uint64_t draw) {
     return second ? best.second.node : best.first.node;
 }
 
-std::size_t Placer::rank(ClassIndex demand_class, std::span<const NodeIndex> among,
-                         std::span<Key> keys) {
+Placer::Ranking Placer::rank(ClassIndex demand_class, std::span<const NodeIndex> among,
+                             std::span<Key> keys) {
     const int column = column_for(demand_class);
     const std::uint64_t draw = rng_.next();
     for (std::size_t i = 0; i < among.size(); ++i) {
@@ -336,7 +336,7 @@ std::size_t Placer::rank(ClassIndex demand_class, std::span<const NodeIndex> amo
             keys[i] = key_on(among[i], demand_class, draw);
         }
     }
-    return select(among, keys);
+    return {select(among, keys), draw};
 }
 
 // What the index would hold for a class that has no column.

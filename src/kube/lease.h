@@ -15,6 +15,10 @@
 // another can begin, also when it was suspended, cut off, or its callbacks are late. Clocks may run
 // at rates that differ by less than duration / renew_deadline.
 //
+// A Lease that is deleted while it is held is made again by its holder; others that had seen it
+// held wait for its duration. Only a copy that starts in that very moment, and has never seen it,
+// cannot know: do not delete the Lease of running copies.
+//
 // Needs get, create and patch of leases in its namespace.
 #pragma once
 

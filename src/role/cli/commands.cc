@@ -1,6 +1,9 @@
 // The table of commands, and the ones too small for a file of their own.
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <new>
 #include <system_error>
 
 #include "role/cli/command.h"
@@ -108,10 +111,13 @@ namespace {
 
 // What was printed has to arrive: a full disk must not look like success.
 int with_output(int code) {
+    errno = 0;
     if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || code == kExitEnvironment) {
         return code;
     }
-    return report_error({ErrorKind::environment, "standard output: cannot be written"});
+    // Without a reason when it failed some time ago.
+    const std::string reason = errno == 0 ? "" : fmt::format(": {}", std::strerror(errno));
+    return report_error({ErrorKind::environment, "standard output: cannot be written" + reason});
 }
 
 int run_named(int argc, const char* const* argv) {
@@ -140,6 +146,8 @@ int run_command_line(int argc, const char* const* argv) {
         // What fmt throws when it cannot print.
         return report_error({ErrorKind::environment,
                              fmt::format("standard output: cannot be written: {}", error.what())});
+    } catch (const std::bad_alloc&) {
+        return report_error({ErrorKind::environment, "there is not enough memory for this"});
     }
 }
 

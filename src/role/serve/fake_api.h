@@ -124,7 +124,7 @@ class FakeApi {
         events_.push_back(
             {version_, path,
              fmt::format(R"({{"type":"{}","object":{}}})", known ? "MODIFIED" : "ADDED", json)});
-        changed_.notify_all();
+        answer_waiting();
     }
 
     static void reply(Responder respond, const ClientAnswer& answer) {
