@@ -1,5 +1,4 @@
-// Engine decisions per second at 500, 5,000 and 50,000 nodes, against a full scan by the same
-// policy
+// Engine decisions per second at 500, 5,000 and 50,000 nodes, against a full scan
 //
 // Nodes of 8 GPUs in six shapes, with GPU memory and NVLink pairs; demand drawn from the openb-like
 // generator, with as many classes as the openb traces have. The cluster is filled to 85 %, turned
@@ -396,6 +395,13 @@ int usage(int code) {
     return code;
 }
 
+// 0 for what is no number from 1 to 99,999,999.
+std::size_t positive(const std::string& text) {
+    const bool digits = !text.empty() && text.size() < 9 &&
+                        text.find_first_not_of("0123456789") == std::string::npos;
+    return digits ? std::stoul(text) : 0;
+}
+
 int run(int argc, char** argv) {
     Settings settings;
     for (int i = 1; i < argc; ++i) {
@@ -409,18 +415,21 @@ int run(int argc, char** argv) {
         } else if (flag == "--nodes" && more) {
             settings.nodes.clear();
             for (const std::string& n : list_of(argv[++i])) {
-                settings.nodes.push_back(
-                    static_cast<std::size_t>(std::max(1, std::atoi(n.c_str()))));
+                settings.nodes.push_back(positive(n));
             }
         } else if (flag == "--policy" && more) {
             settings.policies = list_of(argv[++i]);
         } else if (flag == "--case" && more) {
             settings.only_case = argv[++i];
         } else if (flag == "--decisions" && more) {
-            settings.decisions = static_cast<std::size_t>(std::max(1, std::atoi(argv[++i])));
+            settings.decisions = positive(argv[++i]);
         } else {
             return usage(2);
         }
+    }
+    if (settings.decisions == 0 || std::ranges::count(settings.nodes, std::size_t{0}) > 0) {
+        fmt::print(stderr, "bench engine: --nodes and --decisions take numbers from 1 on\n");
+        return 2;
     }
     if (!settings.json) {
         print_heading();

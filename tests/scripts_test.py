@@ -86,7 +86,7 @@ class Scripts(unittest.TestCase):
         self.fake("dpkg-query", 'for name in "${@:4}"; do [[ $name == cmake ]] || echo "$name ii "; done')
         self.fake("apt-cache", "exit 1")
         done = self.run_script("run", TESSERA_NO_INSTALL="1")
-        self.expect(done, 3, "missing: cmake (configures the build);", "sudo apt-get update && sudo")
+        self.expect(done, 3, "cmake                  configures the build", "sudo apt-get update && sudo")
         self.assertNotIn("g++", done.stderr)
 
     def test_install_that_fails(self):

@@ -11,6 +11,11 @@ trap 'exit 130' INT
 
 say() { printf '%s\n' "$*" >&2; }
 
+# ccache keeps its files below the home directory; without one that can be written to, here.
+if [[ -z ${CCACHE_DIR:-} && (-z ${HOME:-} || ! -w $HOME) ]]; then
+    export CCACHE_DIR=$root/build/ccache
+fi
+
 # Names of a group's packages that are not installed, one per line.
 missing_packages() {
     local group=$1 listed installed
@@ -20,6 +25,13 @@ missing_packages() {
     installed=$(dpkg-query -W -f '${Package} ${db:Status-Abbrev}\n' $listed 2>/dev/null || true)
     awk 'NR == FNR { if ($2 == "ii") have[$1]; next } !($1 in have)' \
         <(printf '%s\n' "$installed") <(printf '%s\n' "$listed")
+}
+
+# A line each: "  g++                 C++20 compiler"
+listed_with_reasons() {
+    awk 'NR == FNR { want[$1]; next }
+         $2 in want { name = $2; $1 = $2 = ""; sub(/^ +/, ""); printf "  %-22s %s\n", name, $0 }' \
+        <(printf '%s\n' "$@") "$root/packaging/debian-packages.txt"
 }
 
 # "g++ (C++20 compiler), cmake (configures the build)"
@@ -86,7 +98,9 @@ require_packages() {
     if may_install; then
         install_packages "${missing[@]}" || exit "$kExitEnvironment"
     else
-        say "missing: $(with_reasons "${missing[@]}"); install them with:"
+        say "missing Debian packages:"
+        listed_with_reasons "${missing[@]}" >&2
+        say "install them with:"
         say "  $(sudo_command "${missing[@]}")"
         exit "$kExitEnvironment"
     fi

@@ -52,6 +52,12 @@ class KubeReader : public ConstraintWalk {
     bool read(std::string_view text, Node& out) {
         return document(text, [&](JsonItem object) { return whole_node(object, out); });
     }
+    bool read(std::string_view text, ConfigMap& out) {
+        return document(text, [&](JsonItem object) { return config_map(object, out); });
+    }
+    bool read_outline(std::string_view text, Pod& out) {
+        return document(text, [&](JsonItem object) { return outline(object, out); });
+    }
 
   private:
     friend class JsonWalk;
@@ -290,6 +296,22 @@ class KubeReader : public ConstraintWalk {
         return !out.containers.empty() || fail_here("spec.containers: a pod has at least one");
     }
 
+    bool outline_spec(JsonItem value, PodDraft& draft) {
+        static constexpr std::array<KubeRule<PodDraft>, 1> kRules{
+            {{"nodeName", &KubeReader::text_of<&PodDraft::node_name>}}};
+        return object<KubeReader, PodDraft>(value, draft, kRules);
+    }
+    bool outline(JsonItem found, Pod& out) {
+        static constexpr std::array<KubeRule<PodDraft>, 2> kRules{
+            {{"metadata", &KubeReader::pod_metadata}, {"spec", &KubeReader::outline_spec}}};
+        PodDraft draft;
+        if (!object<KubeReader, PodDraft>(found, draft, kRules)) {
+            return false;
+        }
+        out = finish(std::move(draft));
+        return !out.name.empty() || fail_here("metadata.name is missing");
+    }
+
     // --- controllers
 
     bool template_of(JsonItem value, ControllerDraft& draft) {
@@ -415,12 +437,12 @@ class KubeReader : public ConstraintWalk {
         map.space = meta.space;
         return true;
     }
-    bool config_map(JsonItem found, KubeObjects& out) {
+    bool config_map(JsonItem found, ConfigMap& out) {
         static constexpr std::array<KubeRule<ConfigMap>, 3> kRules{
             {{"kind", nullptr},
              {"metadata", &KubeReader::config_metadata},
              {"data", &KubeReader::strings_of<&ConfigMap::data>}}};
-        return object<KubeReader, ConfigMap>(found, out.config_maps.emplace_back(), kRules);
+        return object<KubeReader, ConfigMap>(found, out, kRules);
     }
 
     bool items(JsonItem found, std::string_view kind, int depth, KubeObjects& out) {
@@ -471,7 +493,7 @@ class KubeReader : public ConstraintWalk {
             return whole_node(found, out.nodes.emplace_back());
         }
         if (kind == "ConfigMap") {
-            return config_map(found, out);
+            return config_map(found, out.config_maps.emplace_back());
         }
         if (std::find(kControllers.begin(), kControllers.end(), kind) != kControllers.end()) {
             return controller(found, kind, out);
@@ -501,6 +523,17 @@ Expected<T> read_one(std::string_view text) {
 Expected<KubeObjects> read_kube_json(std::string_view text) { return read_one<KubeObjects>(text); }
 Expected<Pod> read_pod_json(std::string_view text) { return read_one<Pod>(text); }
 Expected<Node> read_node_json(std::string_view text) { return read_one<Node>(text); }
+Expected<ConfigMap> read_config_map_json(std::string_view text) {
+    return read_one<ConfigMap>(text);
+}
+Expected<Pod> read_pod_outline_json(std::string_view text) {
+    KubeReader reader;
+    Pod result;
+    if (!reader.read_outline(text, result)) {
+        return fail(ErrorKind::invalid, "{}", reader.take_error().to_string());
+    }
+    return result;
+}
 
 tl::expected<KubeObjects, JsonError> locate_kube_json(std::string_view text) {
     KubeReader reader;

@@ -21,6 +21,10 @@ Expected<KubeObjects> read_kube_json(std::string_view text);
 // One object whose kind is known, so that it need not say it.
 Expected<Pod> read_pod_json(std::string_view text);
 Expected<Node> read_node_json(std::string_view text);
+Expected<ConfigMap> read_config_map_json(std::string_view text);
+// Of a pod, or of any object, only who it is and where: metadata and spec.nodeName. For what cannot
+// be read as a whole, or has gone.
+Expected<Pod> read_pod_outline_json(std::string_view text);
 
 // The same with the place of an error apart, for readers of another encoding.
 tl::expected<KubeObjects, JsonError> locate_kube_json(std::string_view text);

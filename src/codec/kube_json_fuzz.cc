@@ -15,5 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                    "a refusal is one readable sentence");
     static_cast<void>(read_pod_json(text));
     static_cast<void>(read_node_json(text));
+    static_cast<void>(read_config_map_json(text));
+    static_cast<void>(read_pod_outline_json(text));
     return 0;
 }

@@ -75,7 +75,7 @@ std::int64_t usual_mib(std::string_view model) {
 Expected<Item> parse_item(std::string_view text) {
     const std::string_view whole = text;
     const auto wrong = [&](std::string_view what) {
-        return fail(ErrorKind::invalid, "nodes: {}: {}; {}", in_quotes(whole), what, kForm);
+        return fail(ErrorKind::invalid, "--nodes: {}: {}; {}", in_quotes(whole), what, kForm);
     };
     Item item;
     auto number = take_number(text);
@@ -121,20 +121,20 @@ Expected<Item> parse_item(std::string_view text) {
 Expected<void> check_item(const Item& item, std::size_t nodes_so_far) {
     const auto room = static_cast<std::int64_t>(kNodeSpecNodesMax - nodes_so_far);
     if (item.count < 1) {
-        return fail(ErrorKind::invalid, "nodes: a count of {} is not accepted; 1 or more is",
+        return fail(ErrorKind::invalid, "--nodes: a count of {} is not accepted; 1 or more is",
                     item.count);
     }
     if (item.count > room) {
         return fail(ErrorKind::invalid,
-                    "nodes: a count of {} makes more nodes than the {} in all that are accepted",
+                    "--nodes: a count of {} makes more nodes than the {} in all that are accepted",
                     item.count, kNodeSpecNodesMax);
     }
     if (item.gpus > kMaxGpusPerNode) {
-        return fail(ErrorKind::invalid, "nodes: {} GPUs on a node; 0 to {} are possible", item.gpus,
+        return fail(ErrorKind::invalid, "--nodes: {} GPUs on a node; 0 to {} are possible", item.gpus,
                     kMaxGpusPerNode);
     }
     if (item.cores < 1 || item.cores > kCoresMax) {
-        return fail(ErrorKind::invalid, "nodes: {} cores on a node; 1 to {} are possible",
+        return fail(ErrorKind::invalid, "--nodes: {} cores on a node; 1 to {} are possible",
                     item.cores, kCoresMax);
     }
     return {};

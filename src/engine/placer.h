@@ -73,10 +73,13 @@ class Placer {
                                        ClassIndex demand_class, std::uint64_t draw) const;
 
     // Keys of the class on these nodes, 0 where it does not fit (and for none()), and which of them
-    // the policy chooses: its place among them, SIZE_MAX when it fits on none. For doors where
-    // somebody else says which nodes there are.
-    std::size_t rank(ClassIndex demand_class, std::span<const NodeIndex> among,
-                     std::span<Key> keys);
+    // the policy chooses. For doors where somebody else says which nodes there are. With the same
+    // draw, choose_on() finds devices there; over all nodes, in their order, that is choose().
+    struct Ranking {
+        std::size_t best = SIZE_MAX;  // its place among them, SIZE_MAX when it fits on none
+        std::uint64_t draw = 0;
+    };
+    Ranking rank(ClassIndex demand_class, std::span<const NodeIndex> among, std::span<Key> keys);
 
     // Something on the node changed: what is left, its health, its capacity, or that it is new. A
     // kind of device or node that was not there before makes a new index, at once: the policy's

@@ -1,4 +1,4 @@
-// A client for tests of the server that sends any bytes, and a handler that can be held back.
+// A client for tests of the server that sends any bytes.
 //
 //   RawClient client(server->port());
 //   client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -12,6 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -35,6 +36,8 @@ class RawClient {
         const timeval guard{60, 0};  // a test that would hang fails instead
         ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &guard, sizeof guard);
         ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &guard, sizeof guard);
+        const int one = 1;  // two sends are two pieces, at once
+        ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         sockaddr_in address{};
         address.sin_family = AF_INET;
         address.sin_port = htons(port);

@@ -293,6 +293,14 @@ bool is_node_list_name(std::string_view name) {
                        [&](const NamedNodes& list) { return list.name == name; });
 }
 
+std::vector<std::string_view> node_list_names() {
+    std::vector<std::string_view> names;
+    for (const NamedNodes& list : named_node_lists()) {
+        names.push_back(list.name);
+    }
+    return names;
+}
+
 Expected<std::vector<NodeSpec>> generate_nodes(std::string_view name_or_spec,
                                                Interner<ModelIndex>& models) {
     for (const NamedNodes& list : named_node_lists()) {

@@ -43,5 +43,6 @@ Expected<PodTrace> generate_pods(const GenerateOptions& options, Interner<ModelI
 Expected<std::vector<NodeSpec>> generate_nodes(std::string_view name_or_spec,
                                                Interner<ModelIndex>& models);
 bool is_node_list_name(std::string_view name);
+std::vector<std::string_view> node_list_names();
 
 }  // namespace tessera

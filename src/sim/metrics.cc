@@ -1,5 +1,6 @@
 #include "sim/metrics.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/assert.h"
@@ -11,13 +12,14 @@ namespace {
 constexpr int kReportedPercents[] = {95, 100, 130};
 constexpr std::size_t kAlwaysShownKeys = 10;  // "0", "share", "1" ... "8"
 
-// One number per pod size; nodes with more than 8 GPUs add keys only where pods use them.
+// One number per pod size, 0 where no such pod came; nodes with more than 8 GPUs add keys only where
+// pods use them.
 template <class Entry, class Shown, class Value>
 KeyedNumbers by_gpus(const std::array<Entry, kSizeKeys>& sizes, Shown shown, Value value) {
     KeyedNumbers numbers;
     for (std::size_t key = 0; key < kSizeKeys; ++key) {
         if (key < kAlwaysShownKeys || shown(sizes[key])) {
-            numbers.emplace_back(size_key_name(key), value(sizes[key]));
+            numbers.push_back({size_key_name(key), value(sizes[key]), shown(sizes[key])});
         }
     }
     return numbers;
@@ -39,26 +41,30 @@ const Metric* find(const Metrics& metrics, std::string_view name) {
     return nullptr;
 }
 
-// Mean by key over the runs that have it.
+// Mean by key over the runs that have something there: a size that came in one run of ten has that
+// run's number, not a tenth of it.
 KeyedNumbers mean_by_key(std::span<const Metrics> runs, std::size_t place) {
     KeyedNumbers means;
     std::vector<double> counts;
     for (const Metrics& run : runs) {
-        for (const auto& [key, value] : std::get<KeyedNumbers>(run[place].value)) {
+        for (const KeyedNumber& number : std::get<KeyedNumbers>(run[place].value)) {
             std::size_t at = 0;
-            while (at < means.size() && means[at].first != key) {
+            while (at < means.size() && means[at].key != number.key) {
                 ++at;
             }
             if (at == means.size()) {
-                means.emplace_back(key, 0);
+                means.push_back({number.key, 0, false});
                 counts.push_back(0);
             }
-            means[at].second += value;
-            counts[at] += 1;
+            if (number.any) {
+                means[at].any = true;
+                means[at].value += number.value;
+                counts[at] += 1;
+            }
         }
     }
     for (std::size_t i = 0; i < means.size(); ++i) {
-        means[i].second /= counts[i];
+        means[i].value /= std::max(1.0, counts[i]);
     }
     return means;
 }
@@ -68,7 +74,7 @@ KeyedNumbers mean_by_key(std::span<const Metrics> runs, std::size_t place) {
 Metrics metrics_of(const InflateRun& run) {
     KeyedNumbers at;
     for (const int percent : kReportedPercents) {
-        at.emplace_back(std::to_string(percent), run.allocated.at(percent));
+        at.push_back({std::to_string(percent), run.allocated.at(percent)});
     }
     return {{"allocated_milli", run.end.gpu_milli},
             {"failed_pods", run.end.refused},
@@ -134,9 +140,9 @@ double number(const Metrics& metrics, std::string_view name, std::string_view ke
     if (keyed == nullptr) {
         return as_number(*metric);
     }
-    for (const auto& [name_of_key, value] : *keyed) {
-        if (name_of_key == key) {
-            return value;
+    for (const KeyedNumber& one : *keyed) {
+        if (one.key == key) {
+            return one.value;
         }
     }
     return 0;

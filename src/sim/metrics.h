@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -16,7 +15,12 @@
 namespace tessera {
 
 // A number by key, as in alloc_percent_at {"95": ..., "100": ...}.
-using KeyedNumbers = std::vector<std::pair<std::string, double>>;
+struct KeyedNumber {
+    std::string key;
+    double value = 0;
+    bool any = true;  // false: a 0 because there was nothing to measure
+};
+using KeyedNumbers = std::vector<KeyedNumber>;
 
 struct Metric {
     std::string name;
@@ -29,7 +33,7 @@ Metrics metrics_of(const InflateRun& run);
 Metrics metrics_of(const ChurnRun& run);
 Metrics metrics_of(const QueueRun& run);
 
-// Mean by name (and key). Runs have the same names.
+// Mean by name (and key, over the runs that have something there). Runs have the same names.
 Metrics mean_of(std::span<const Metrics> runs);
 
 // A single number by name and key; a number without keys has none. Absent names are a fault of

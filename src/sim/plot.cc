@@ -20,22 +20,26 @@ constexpr std::size_t kColours = 8;
 // Colour alone must not tell the lines apart: dashes differ too.
 constexpr std::array<std::string_view, 4> kDashes{"", "9 4", "3 3", "12 4 3 4"};
 
+// Plain values first, which any renderer understands; those for dark screens replace them.
 constexpr std::string_view kStyle = R"(<style>
-.plot{--ink:#1c2733;--soft:#5d6b7a;--grid:#e3e8ee;--paper:#ffffff;
---c0:#0b6bcb;--c1:#c2410c;--c2:#15803d;--c3:#9333ea;--c4:#b45309;--c5:#0e7490;--c6:#be185d;--c7:#4d5b6a;
-background:var(--paper);font-family:system-ui,-apple-system,"Segoe UI",sans-serif}
-@media(prefers-color-scheme:dark){.plot{--ink:#e7edf3;--soft:#9fb0c0;--grid:#2b3743;--paper:#12181f;
---c0:#58a6ff;--c1:#ff9e64;--c2:#56d364;--c3:#c49bff;--c4:#e3b341;--c5:#4fd1e0;--c6:#ff85b8;--c7:#b5c2cf}}
-.plot text{fill:var(--soft);font-size:13px}.plot .title{fill:var(--ink);font-size:15px;font-weight:600}
-.plot .legend{fill:var(--ink);font-size:13px}.plot .grid{stroke:var(--grid);stroke-width:1}
-.plot .axis{stroke:var(--soft);stroke-width:1}.plot .line{fill:none;stroke-width:2;stroke-linejoin:round}
+.plot{background:#ffffff;font-family:system-ui,-apple-system,"Segoe UI",sans-serif}
+.plot text{fill:#5d6b7a;font-size:13px}.plot .title{fill:#1c2733;font-size:15px;font-weight:600}
+.plot .legend{fill:#1c2733;font-size:13px}.plot .grid{stroke:#e3e8ee;stroke-width:1}
+.plot .axis{stroke:#5d6b7a;stroke-width:1}.plot .line{fill:none;stroke-width:2;stroke-linejoin:round}
+.plot .c0{stroke:#0b6bcb}.plot .c1{stroke:#c2410c}.plot .c2{stroke:#15803d}.plot .c3{stroke:#9333ea}
+.plot .c4{stroke:#a16207}.plot .c5{stroke:#0e7490}.plot .c6{stroke:#be185d}.plot .c7{stroke:#4d5b6a}
+@media(prefers-color-scheme:dark){.plot{background:#12181f}.plot text{fill:#9fb0c0}
+.plot .title,.plot .legend{fill:#e7edf3}.plot .grid{stroke:#2b3743}.plot .axis{stroke:#9fb0c0}
+.plot .c0{stroke:#58a6ff}.plot .c1{stroke:#ff9e64}.plot .c2{stroke:#56d364}.plot .c3{stroke:#c49bff}
+.plot .c4{stroke:#e3b341}.plot .c5{stroke:#4fd1e0}.plot .c6{stroke:#ff85b8}.plot .c7{stroke:#b5c2cf}}
 </style>
 )";
 
+// The attributes of a policy's line.
 std::string line_style(std::size_t policy) {
     const std::string_view dash = kDashes[(policy / kColours + policy) % kDashes.size()];
-    std::string style = fmt::format("stroke:var(--c{})", policy % kColours);
-    return dash.empty() ? style : style + fmt::format(";stroke-dasharray:{}", dash);
+    const std::string colour = fmt::format("class=\"line c{}\"", policy % kColours);
+    return dash.empty() ? colour : fmt::format("{} stroke-dasharray=\"{}\"", colour, dash);
 }
 
 // Draws one panel with its upper left corner at (0, top).
@@ -100,7 +104,7 @@ class PanelDrawing {
                 points += fmt::format("{:.1f},{:.1f} ", x(at), y(shown));
             }
         }
-        out_ += fmt::format("<polyline class=\"line\" style=\"{}\" points=\"{}\"/>\n",
+        out_ += fmt::format("<polyline {} points=\"{}\"/>\n",
                             line_style(policy), points);
     }
 
@@ -170,7 +174,7 @@ std::string legend(const std::vector<PolicyResult>& results, double& height) {
             y += kLegendLine;
         }
         out += fmt::format(
-            "<line class=\"line\" style=\"{0}\" x1=\"{1:.0f}\" x2=\"{2:.0f}\" y1=\"{3:.0f}\" "
+            "<line {0} x1=\"{1:.0f}\" x2=\"{2:.0f}\" y1=\"{3:.0f}\" "
             "y2=\"{3:.0f}\"/><text class=\"legend\" x=\"{4:.0f}\" y=\"{5:.0f}\">{6}</text>\n",
             line_style(i), x, x + 28, y, x + 34, y + 4, markup_text(results[i].policy));
         x += width;

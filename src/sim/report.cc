@@ -20,8 +20,8 @@ void write_metrics(JsonWriter& json, const Metrics& metrics) {
             json.value(*real);
         } else {
             json.begin_object();
-            for (const auto& [key, value] : std::get<KeyedNumbers>(metric.value)) {
-                json.member(key, value);
+            for (const KeyedNumber& number : std::get<KeyedNumbers>(metric.value)) {
+                json.member(number.key, number.value);
             }
             json.end_object();
         }
@@ -54,8 +54,8 @@ std::vector<std::string> csv_columns(const Metrics& metrics) {
     std::vector<std::string> columns;
     for (const Metric& metric : metrics) {
         if (const auto* keyed = std::get_if<KeyedNumbers>(&metric.value)) {
-            for (const auto& [key, value] : *keyed) {
-                columns.push_back(fmt::format("{}_{}", metric.name, key));
+            for (const KeyedNumber& number : *keyed) {
+                columns.push_back(fmt::format("{}_{}", metric.name, number.key));
             }
         } else {
             columns.push_back(metric.name);
@@ -71,8 +71,8 @@ void append_cells(std::string& line, const Metrics& metrics) {
         } else if (const auto* real = std::get_if<double>(&metric.value)) {
             line += fmt::format(",{}", *real);
         } else {
-            for (const auto& [key, value] : std::get<KeyedNumbers>(metric.value)) {
-                line += fmt::format(",{}", value);
+            for (const KeyedNumber& number : std::get<KeyedNumbers>(metric.value)) {
+                line += fmt::format(",{}", number.value);
             }
         }
     }

@@ -41,9 +41,10 @@ std::string plus_minus(const PolicyResult& result, std::string_view name,
 std::string published_cell(const PolicyResult& result, const char* percent,
                            const MeanError& published) {
     const MeanError ours = mean_error(values(result, "alloc_percent_at", percent));
-    const double difference = ours.mean - published.mean;
+    double difference = ours.mean - published.mean;
     const double error = std::hypot(ours.standard_error, published.standard_error);
     const bool within = std::abs(difference) <= std::max(0.3, 2 * error);
+    difference = std::abs(difference) < 0.005 ? 0 : difference;  // never "-0.00"
     return fmt::format("{:.2f} {:+.2f}{}", published.mean, difference, within ? "" : " OFF");
 }
 

@@ -76,11 +76,11 @@ def shared_cluster():
 
 @pytest.fixture
 def cluster(shared_cluster):
-    """The shared control plane, empty."""
-    yield shared_cluster
+    """The shared control plane, empty: what the test before left is taken away now."""
     if "kube-scheduler" in shared_cluster.programs:
         shared_cluster.programs["kube-scheduler"].stop()
     shared_cluster.clear()
+    yield shared_cluster
 
 
 @pytest.fixture
@@ -110,8 +110,9 @@ def check_books(cluster, tessera, seconds=60):
                lambda: f"Tessera and the API agree; (Tessera's, API's): {difference()}", 0.5)
 
 
-def unbound(cluster):
-    return cluster.api.list("pods", query="fieldSelector=spec.nodeName%3D&resourceVersion=0")
+def unbound(cluster, most=0):
+    """Pods without a node; `most` of them, where that is enough to know."""
+    return cluster.api.list("pods", query=f"fieldSelector=spec.nodeName%3D&limit={most}")
 
 
 def pods_bound(cluster, count, seconds=60, waiting=0):
@@ -121,7 +122,8 @@ def pods_bound(cluster, count, seconds=60, waiting=0):
         reasons = {objects.condition(pod, "PodScheduled").get("message", "no condition")
                    for pod in left}
         return f"{count} pods bound; {len(left)} wait: {sorted(reasons)[:3]}; logs: {cluster.logs}"
-    wait_until(lambda: len(unbound(cluster)) <= waiting, seconds, why, 0.1 if count < 200 else 1)
+    wait_until(lambda: len(unbound(cluster, waiting + 1)) <= waiting, seconds, why,
+               0.1 if count < 200 else 1)
     pods = cluster.api.list("pods")
     assert sum(map(objects.is_bound, pods)) == count, why()
     return pods

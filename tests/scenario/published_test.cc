@@ -35,14 +35,10 @@ constexpr auto kOrderWorkloads = std::to_array<std::string_view>(
      "cpu100", "cpu200", "cpu250"});
 constexpr int kFirstSeed = 42;
 constexpr int kFirstOtherSeed = 200;  // drawn by the same program, never published
-#ifdef TESSERA_SANITIZED
+#ifdef TESSERA_DEBUG
 constexpr int kSeeds = 1;  // ten times as slow, and the same code for each seed
 #else
-#if defined(TESSERA_DEBUG)
-constexpr int kSeeds = 1;  // builds with sanitizers are slow, and look for other faults
-#else
 constexpr int kSeeds = 10;
-#endif
 #endif
 
 std::string openb_directory() {

@@ -81,7 +81,8 @@ Expected<std::vector<std::string>> parse_list(std::string_view flag, std::string
         const std::size_t comma = text.find(',');
         const std::string_view part = text.substr(0, comma);
         if (part.empty()) {
-            return fail(ErrorKind::invalid, "{}: an empty name between commas", flag);
+            return fail(ErrorKind::invalid, "{}: nothing stands {}", flag,
+                        text.empty() && parts.empty() ? "there" : "between two commas");
         }
         parts.emplace_back(part);
         if (comma == std::string_view::npos) {
@@ -100,7 +101,10 @@ Expected<std::vector<std::uint64_t>> parse_seeds(std::string_view text) {
         const auto last = dash == std::string::npos
                               ? first
                               : number_of<std::uint64_t>(std::string_view(part).substr(dash + 1));
-        if (!first || !last || *last < *first) {
+        if (first && last && *last < *first) {
+            return fail(ErrorKind::invalid, "--seeds: \"{}\" ends before it begins", part);
+        }
+        if (!first || !last) {
             return fail(ErrorKind::invalid,
                         "--seeds: \"{}\" is neither a number nor a range such as 42-51", part);
         }

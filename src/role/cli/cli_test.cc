@@ -105,6 +105,18 @@ TEST(CommandLine, WrongUseOfSimSaysWhy) {
     EXPECT_THAT(one.err, HasSubstr("--nodes: the one node has not a GPU"));
     EXPECT_THAT(tessera({"sim", "--help"}).out, HasSubstr("@80Gi is the memory of each GPU"));
     EXPECT_EQ(tessera({"sim", "--nodes", "3x8g"}).code, kExitUse);
+    for (const char* flag : {"--nodes", "--pods"}) {
+        const Outcome empty = tessera({"sim", flag, ""});
+        EXPECT_EQ(empty.code, kExitUse);
+        EXPECT_THAT(empty.err, HasSubstr(std::string(flag) + ": a file or a name is expected"));
+    }
+    EXPECT_THAT(tessera({"sim", "--pods", "opnb"}).err, HasSubstr("did you mean openb?"));
+    EXPECT_THAT(tessera({"sim", "--nodes", "opnb"}).err, HasSubstr("by name are openb, spot"));
+    EXPECT_THAT(tessera({"sim", "--nodes", "1x17g8c8Gi"}).err, HasSubstr("--nodes: 17 GPUs"));
+    EXPECT_THAT(tessera({"sim", "--seeds", "51-42"}).err, HasSubstr("ends before it begins"));
+    EXPECT_THAT(tessera({"sim", "--seeds", ""}).err, HasSubstr("--seeds: nothing stands there"));
+    EXPECT_THAT(tessera({"sim", "--plot", "/tmp/x.svg", "--html", "/tmp/x.svg"}).err,
+                HasSubstr("two outputs cannot go to one file"));
 }
 
 // A file that lives as long as the test.

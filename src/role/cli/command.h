@@ -30,6 +30,7 @@ struct Command {
 };
 
 std::span<const Command> commands();
+std::string_view program_version();
 
 // Finds the command and runs it.
 int run_command_line(int argc, const char* const* argv);
@@ -44,6 +45,8 @@ int run_trace(const Arguments& arguments);
 int run_policy(const Arguments& arguments);
 int run_explain(const Arguments& arguments);
 int run_demo(const Arguments& arguments);
+int run_serve(const Arguments& arguments);
+int run_inspect(const Arguments& arguments);
 int run_completion(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 int run_help(const Arguments& arguments);

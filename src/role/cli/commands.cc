@@ -1,6 +1,9 @@
 // The table of commands, and the ones too small for a file of their own.
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <new>
 #include <system_error>
 
 #include "role/cli/command.h"
@@ -19,6 +22,8 @@ constexpr Command kCommands[] = {
     {"sim", "run a trace or a generated workload through placement policies", run_sim},
     {"trace", "generate, import and show workloads and node lists", run_trace},
     {"explain", "why a pod goes where it goes, why it does not fit, what would help", run_explain},
+    {"serve", "answer a Kubernetes cluster: the extender of a stock kube-scheduler", run_serve},
+    {"inspect", "what is on the GPUs of a cluster, by node and by pod", run_inspect},
     {"policy", "list, show and check placement policies", run_policy},
     {"completion", "print the completion script of a shell: bash, zsh or fish", run_completion},
     {"version", "print the version", run_version},
@@ -41,7 +46,7 @@ std::string overview() {
     return text +
            "\ntessera COMMAND --help explains a command and gives examples.\n"
            "Exit codes: 0 fine, 1 the answer is no, 2 wrong use or a file that is not good,\n"
-           "3 a file cannot be read or written.\n";
+           "3 a file cannot be read or written, or a cluster not be reached.\n";
 }
 
 int unknown_command(std::string_view name) {
@@ -55,6 +60,7 @@ int unknown_command(std::string_view name) {
 }  // namespace
 
 std::span<const Command> commands() { return kCommands; }
+std::string_view program_version() { return TESSERA_VERSION; }
 
 int exit_code(ErrorKind kind) {
     switch (kind) {
@@ -80,7 +86,7 @@ int run_version(const Arguments& arguments) {
     if (!arguments.empty() && !help) {
         return report_error({ErrorKind::invalid, "version takes no argument"});
     }
-    fmt::print("tessera {}\n", TESSERA_VERSION);
+    fmt::print("tessera {}\n", program_version());
     return kExitFine;
 }
 
@@ -105,10 +111,13 @@ namespace {
 
 // What was printed has to arrive: a full disk must not look like success.
 int with_output(int code) {
+    errno = 0;
     if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || code == kExitEnvironment) {
         return code;
     }
-    return report_error({ErrorKind::environment, "standard output: cannot be written"});
+    // Without a reason when it failed some time ago.
+    const std::string reason = errno == 0 ? "" : fmt::format(": {}", std::strerror(errno));
+    return report_error({ErrorKind::environment, "standard output: cannot be written" + reason});
 }
 
 int run_named(int argc, const char* const* argv) {
@@ -137,6 +146,8 @@ int run_command_line(int argc, const char* const* argv) {
         // What fmt throws when it cannot print.
         return report_error({ErrorKind::environment,
                              fmt::format("standard output: cannot be written: {}", error.what())});
+    } catch (const std::bad_alloc&) {
+        return report_error({ErrorKind::environment, "there is not enough memory for this"});
     }
 }
 

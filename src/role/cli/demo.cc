@@ -26,7 +26,7 @@ constexpr int kFramesPerSecond = 10;
 constexpr int kPlainLines = 8;  // every three hours
 
 constexpr const char* kFooter =
-    R"(One line is a node, one tile a GPU, filled by what is allocated of it. Without a terminal that
+    R"(One line is a node, one tile a GPU (the first eight), filled by what is allocated of it. Without a terminal that
 can move its cursor (TERM=dumb) there are plain lines instead.
 
 Examples:

@@ -64,6 +64,10 @@ std::string node_line(const SimulatedDay& day, NodeIndex index, const ViewStyle&
     for (std::size_t g = node.gpu_count; g < kTilesShown; ++g) {
         line += "      ";
     }
+    if (node.gpu_count > kTilesShown) {
+        // In place of the cores: there is no room for both.
+        return line + fmt::format(" and {} GPUs more", node.gpu_count - kTilesShown);
+    }
     const auto used = (spec.cpu.value() - node.free_cpu_milli) / 1000;
     return line + fmt::format(" {:>4}/{} cores", used, spec.cpu.value() / 1000);
 }

@@ -1,6 +1,9 @@
 #include "role/cli/inputs.h"
 
+#include <fmt/ranges.h>
+
 #include "base/file_error.h"
+#include "base/wording.h"
 #include "codec/node_spec.h"
 #include "engine/cluster.h"
 #include "role/intake/policy_files.h"
@@ -30,6 +33,11 @@ Expected<void> check_nodes(const std::vector<NodeSpec>& nodes) {
                                       : fmt::format("none of the {} nodes has", nodes.size()));
     }
     return {};
+}
+
+Expected<void> not_empty(std::string_view flag, const std::string& value) {
+    return value.empty() ? fail(ErrorKind::invalid, "{}: a file or a name is expected", flag)
+                         : Expected<void>();
 }
 
 void add_notes(const std::string& file, const std::vector<std::string>& from,
@@ -71,10 +79,14 @@ Expected<PodTrace> load_pods(const InputNames& names, Interner<ModelIndex>& mode
     }
     auto text = read_file(names.pods);
     if (!text && !path_exists(names.pods)) {
+        std::vector<std::string_view> kinds;
+        for (const WorkloadKind& kind : workload_kinds()) {
+            kinds.push_back(kind.name);
+        }
         return fail(text.error().kind,
-                    "{} (nor is it a workload that --pods can generate; tessera trace generate "
+                    "{} (nor is it a workload that --pods can generate;{} tessera trace generate "
                     "--help lists those)",
-                    text.error().message);
+                    text.error().message, did_you_mean(names.pods, kinds));
     }
     if (!text) {
         return tl::unexpected(std::move(text.error()));
@@ -92,9 +104,11 @@ Expected<NodeTrace> load_nodes(const InputNames& names, Interner<ModelIndex>& mo
     }
     auto text = read_file(names.nodes);
     if (!text && !path_exists(names.nodes)) {
+        const auto lists = node_list_names();
         return fail(text.error().kind,
-                    "{} (for --nodes, a list in one line looks like 64x8g96c768Gi:A100@80Gi)",
-                    text.error().message);
+                    "{} (for --nodes, a list in one line looks like 64x8g96c768Gi:A100@80Gi, and "
+                    "the lists by name are {})",
+                    text.error().message, fmt::join(lists, ", "));
     }
     if (!text) {
         return tl::unexpected(std::move(text.error()));
@@ -104,6 +118,8 @@ Expected<NodeTrace> load_nodes(const InputNames& names, Interner<ModelIndex>& mo
 
 Expected<LoadedInputs> load_inputs(const InputNames& names) {
     LoadedInputs loaded;
+    TESSERA_CHECK(not_empty("--nodes", names.nodes));
+    TESSERA_CHECK(not_empty("--pods", names.pods));
     TESSERA_TRY(NodeTrace nodes, load_nodes(names, loaded.models));
     TESSERA_TRY(PodTrace pods, load_pods(names, loaded.models));
     note_skipped(names.nodes, nodes.skipped, loaded.notes);

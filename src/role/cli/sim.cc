@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <set>
 
 #include "base/wording.h"
 #include "codec/state_json.h"
@@ -31,7 +32,7 @@ constexpr const char* kExamples = R"(Examples:
               --seeds 42-51 --html result.html
       the six published policies in the published orders, with the published table beside ours
   tessera sim --protocol churn --load 0.95 --lifetimes logn --policy tessera,fgd
-  tessera sim --protocol queue --pods philly --nodes 64x8g96c768Gi --discipline strict
+  tessera sim --protocol queue --pods philly --nodes 24x8g96c768Gi --discipline backfill
   tessera sim --nodes 12x8g96c768Gi@80Gi --protocol queue --load 0.9 --state now.json --at 2000
       then tessera explain --state now.json ...
   tessera sim --suite transfer --quick [--policy REFERENCE,CANDIDATE]
@@ -41,7 +42,7 @@ Nodes are a CSV file (openb or Alibaba spot columns), a list in one line such as
 64x8g96c768Gi@80Gi,12x4g48c384Gi:A100, or the name of a built-in list: openb, spot, spot-quarter.
 In a list an item is [COUNTx]GPUSgCOREScMEMORY[:MODEL][@GPUMEMORY]: so many nodes with so many GPUs,
 cores and memory each; @80Gi is the memory of each GPU, by default what is usual for its model,
-else unknown. Pods that ask for GPU memory need it known.
+else unknown (also @0Gi). Pods that ask for GPU memory need it known.
 Pods are a CSV file (openb, Philly or Alibaba v2025 columns; .gz too) or the name of a workload
 that is generated: openb, gpushareNN, multigpuNN, gpuspecNN, cpuNNN, llm, sevenths, notebooks,
 philly.
@@ -125,7 +126,7 @@ void add_run_flags(CLI::App& app, SimFlags& flags) {
 void add_output_flags(CLI::App& app, SimFlags& flags) {
     app.add_flag("--json", flags.json, "print JSON instead of the table");
     app.add_flag("--csv", flags.csv, "print CSV instead of the table");
-    app.add_option("--html", flags.html, "write a page with plots and table")->type_name("FILE");
+    app.add_option("--html", flags.html, "write a page with the table, and with inflate the plots")->type_name("FILE");
     app.add_option("--plot", flags.plot, "inflate: write the plots as SVG")->type_name("FILE");
     app.add_option("--state", flags.state,
                    "write the cluster for tessera explain, as it is when the last pod has come; "
@@ -197,9 +198,13 @@ Expected<void> check_suite_flags(const CLI::App& app) {
 
 // Better before the runs than after them.
 Expected<void> check_outputs(const SimFlags& flags) {
+    std::set<std::string> paths;
     for (const std::string& path : {flags.html, flags.plot, flags.state}) {
         if (!path.empty()) {
             TESSERA_CHECK(check_writable(path));
+            if (!paths.insert(path).second) {
+                return fail(ErrorKind::invalid, "{}: two outputs cannot go to one file", path);
+            }
         }
     }
     return {};

@@ -41,6 +41,10 @@ Expected<Fit> Mirror::rank(const Pod& pod, std::span<const NodeIndex> candidates
 NodeVerdict Mirror::verdict(const Pod& pod, NodeIndex node, const Asked& asked) {
     return state_->verdict(pod, node, asked);
 }
+Expected<Refusals> Mirror::verdicts(const Pod& pod, std::span<const NodeIndex> nodes,
+                                    const Asked& asked) {
+    return state_->verdicts(pod, nodes, asked);
+}
 Expected<Decision> Mirror::explain(const Pod& pod, const Asked& asked) {
     return state_->explain(pod, asked);
 }
@@ -56,12 +60,14 @@ std::optional<std::vector<std::string>> Mirror::victims_needed(const Pod& pod, N
     return state_->victims_needed(pod, node, victims, asked);
 }
 
-std::size_t Mirror::node_count() const { return state_->nodes_by_name().size(); }
+std::size_t Mirror::node_count() const { return state_->node_count(); }
 std::size_t Mirror::pod_count() const { return state_->holding(); }
 std::size_t Mirror::held_count() const { return state_->held(); }
 std::vector<NodeIndex> Mirror::nodes_by_name() const { return state_->nodes_by_name(); }
 NodeReport Mirror::report(NodeIndex node) const { return state_->report(node); }
+std::string_view Mirror::uid_of(OwnerId owner) const { return state_->uid_of(owner); }
 const Vocabulary& Mirror::names() const { return state_->names(); }
+MemoryUnit Mirror::memory_unit() const { return state_->memory_unit(); }
 const Cluster& Mirror::cluster() const { return state_->cluster(); }
 const Ledger& Mirror::ledger() const { return state_->ledger(); }
 std::vector<std::string> Mirror::take_notes() { return state_->take_notes(); }

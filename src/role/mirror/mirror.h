@@ -12,10 +12,15 @@
 // Truth is the API's. Nothing is decided before nodes, pods and ConfigMaps have been listed once
 // (synced()). A pod that is bound holds its share until its containers have ended; one that we only
 // decided about holds it until a deadline, unless the bind succeeds.
+//
+// Memory follows the pods and nodes that are there, but for names: those of nodes, containers,
+// models, groups and labels, and every kind of demand that was ever asked for, stay for good. A
+// node that is back under its name has its index again; one of a new name takes a new one.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,6 +45,8 @@ struct MirrorOptions {
     Nanoseconds hold_for{20'000'000'000};
     // Policies by dialect, where they differ from the usual ones: {"elastic", "elastic-spread"}.
     StringMap policies{};
+    // Makes a policy of that name; empty: one of the shipped ones.
+    std::function<Expected<std::unique_ptr<Policy>>(std::string_view)> make_policy{};
     // gpushare's nodes show their unit by their size; this says it for them.
     std::optional<MemoryUnit> gpushare_unit{};
     // Placement records are signed with it, and only signed ones are ours. Empty: neither.
@@ -65,6 +72,12 @@ struct Fit {
     std::size_t best = SIZE_MAX;  // the candidate whose share is held; SIZE_MAX: none fits
 };
 
+// Why nodes do not serve a pod, node by node, and what it asks for.
+struct Refusals {
+    DemandClass asked;
+    std::vector<NodeVerdict> verdicts;
+};
+
 // What binding a pod takes: the share is held for it until bind_ended().
 struct BindPlan {
     std::string space;
@@ -76,8 +89,9 @@ struct BindPlan {
     bool bound_already = false;  // on that node, with that share: there is nothing to write
 };
 
-// The API server's word on a bind. `unknown`: no answer came; the share stays held for a while, in
-// which the watch may tell.
+// The API server's word on a bind. `unknown`: no answer came, or one that does not tell whether the
+// pod is bound (409 is one). The share stays held for a while, in which the watch may tell, and the
+// pod fits nowhere else meanwhile.
 enum class BindResult : std::uint8_t { bound, refused, unknown };
 
 // For people: what is on a node.
@@ -130,18 +144,23 @@ class Mirror {
     Expected<Fit> rank(const Pod& pod, std::span<const NodeIndex> candidates, const Asked& asked);
     // Why a node does not serve the pod; for nodes with key 0.
     NodeVerdict verdict(const Pod& pod, NodeIndex node, const Asked& asked);
+    // The same for many, each of them known.
+    Expected<Refusals> verdicts(const Pod& pod, std::span<const NodeIndex> nodes,
+                                const Asked& asked);
     // Why the pod goes where it goes, or does not fit, over all nodes.
     Expected<Decision> explain(const Pod& pod, const Asked& asked);
 
-    // The plan for binding the pod to the node: with the share that is held there, or one that is
-    // chosen now; "conflict" when none fits any more or the pod is another one by now.
+    // The plan for binding the pod to the node: with the share that is held there, if it still
+    // fits, or one that is chosen now; "conflict" when none fits any more or the pod is another one
+    // by now, "not_found" when nobody has told of the pod yet (pod_changed() helps) or of the node.
     Expected<BindPlan> prepare_bind(const PodKey& pod, std::string_view node, Nanoseconds now);
     // How that went: bound (the share stays) or refused (it is free again).
     void bind_ended(const PodKey& pod, BindResult result, Nanoseconds now);
 
     // Who has to go from the node so that the pod fits, by uid: those that kube-scheduler chose,
-    // and where these do not free enough of one GPU as few others of lower priority as can be;
-    // nothing when not even that helps.
+    // and where these do not free enough of one GPU as few other bound pods of lower priority as
+    // can be; nothing when not even that helps. Beyond some thousand sets to try, a set of which
+    // nobody can be left out.
     std::optional<std::vector<std::string>> victims_needed(const Pod& pod, NodeIndex node,
                                                            std::span<const std::string> victims,
                                                            const Asked& asked);
@@ -151,7 +170,10 @@ class Mirror {
     std::size_t held_count() const;
     std::vector<NodeIndex> nodes_by_name() const;  // those that are there
     NodeReport report(NodeIndex node) const;
+    std::string_view uid_of(OwnerId owner) const;  // of one in the ledger
     const Vocabulary& names() const;
+    MemoryUnit memory_unit() const;  // in which aliyun.com/gpu-mem counts here
+    // Only once it is synced().
     const Cluster& cluster() const;
     const Ledger& ledger() const;
     // Things that somebody should look at, newest last: bad entries, over-commitment. Bounded.

@@ -23,6 +23,9 @@ std::string_view policy_of_dialect(std::string_view dialect) {
                                                                                 : "tessera";
 }
 
+// Sets of victims that are tried, at some microseconds each: all pairs of 60 pods.
+constexpr std::size_t kMostTries = 2'000;
+
 OwnerId owner_of(PodIndex index, const PodRecord& record) {
     return record.stage == PodStage::foreign ? OwnerId::foreign(index.value())
                                              : OwnerId::pod(index.value());
@@ -39,56 +42,88 @@ Expected<PolicySlot> Mirror::State::policy_for(const Pod& pod, std::string_view 
     if (const auto known = policies_.find(name); known != policies_.end()) {
         return known->second;
     }
-    TESSERA_TRY(auto policy, make_policy(name, {}));
+    TESSERA_TRY(auto policy,
+                options_.make_policy ? options_.make_policy(name) : make_policy(name, {}));
     const PolicySlot slot = engine_->add_policy(std::move(policy));
     policies_.emplace(name, slot);
     return slot;
 }
 
 Expected<Mirror::State::Question> Mirror::State::question(const Pod& pod, std::string_view policy) {
-    if (!synced()) {
-        return fail(ErrorKind::conflict,
-                    "nodes and pods have not all been listed yet: try again in a moment");
-    }
+    TESSERA_CHECK(check_synced());
+    TESSERA_TRY(const PolicySlot slot, policy_for(pod, policy));
+    return question(pod, slot);
+}
+
+Expected<Mirror::State::Question> Mirror::State::question(const Pod& pod, PolicySlot policy) {
     Question result;
+    result.policy = policy;
     DialectContext known = context();
     TESSERA_TRY(result.asked, pod_demand(pod, known));
-    TESSERA_TRY(result.policy, policy_for(pod, policy));
     const Demand& demand = result.asked.demand;
     const std::size_t end =
         std::clamp<std::size_t>(demand.alternatives.size(), 1, kMaxAlternatives);
     for (std::size_t i = 0; i < end; ++i) {
-        result.classes.push_back(engine_->placer(result.policy).intern(demand, i));
+        result.classes.push_back(engine_->placer(policy).intern(demand, i));
     }
     return result;
 }
 
+Expected<void> Mirror::State::check_synced() const {
+    if (!synced()) {
+        return fail(ErrorKind::conflict,
+                    "nodes and pods have not all been listed yet: try again in a moment");
+    }
+    return {};
+}
+
 // Alternatives in order: the first that fits on any of the nodes is served. Nodes that only a later
 // one fits on come behind all others.
-Fit Mirror::State::fit_among(const Question& asked, std::span<const NodeIndex> among,
-                             std::optional<std::size_t>& alternative) {
+Mirror::State::Found Mirror::State::fit_among(const Question& asked,
+                                              std::span<const NodeIndex> among) {
     Placer& placer = engine_->placer(asked.policy);
-    Fit fit;
-    fit.keys.resize(among.size());
-    std::vector<Key> keys;
+    Found found;
+    found.fit.keys.resize(among.size());
+    std::vector<Key> keys(asked.classes.size() > 1 ? among.size() : 0);
     for (std::size_t i = 0; i < asked.classes.size(); ++i) {
-        if (i == 0) {
-            fit.best = placer.rank(asked.classes[i], among, fit.keys);
-        } else {
-            keys.resize(among.size());
-            const std::size_t best = placer.rank(asked.classes[i], among, keys);
-            fit.best = fit.best == SIZE_MAX ? best : fit.best;
-            for (std::size_t n = 0; n < among.size(); ++n) {
-                fit.keys[n] = fit.keys[n] == 0 && keys[n] != 0 ? 1 : fit.keys[n];
-            }
+        std::vector<Key>& into = i == 0 ? found.fit.keys : keys;
+        const Placer::Ranking ranking = placer.rank(asked.classes[i], among, into);
+        if (found.fit.best == SIZE_MAX && ranking.best != SIZE_MAX) {
+            found.fit.best = ranking.best;
+            found.alternative = i;
+            found.draw = ranking.draw;
         }
-        if (fit.best != SIZE_MAX && !alternative) {
-            alternative = i;
+        for (std::size_t n = 0; i > 0 && n < among.size(); ++n) {
+            found.fit.keys[n] = found.fit.keys[n] == 0 && keys[n] != 0 ? 1 : found.fit.keys[n];
         }
     }
-    fit.fitting = static_cast<std::size_t>(
-        std::count_if(fit.keys.begin(), fit.keys.end(), [](Key key) { return key != 0; }));
-    return fit;
+    found.fit.fitting = static_cast<std::size_t>(std::count_if(
+        found.fit.keys.begin(), found.fit.keys.end(), [](Key key) { return key != 0; }));
+    return found;
+}
+
+// The devices on a node that fit_among() found.
+Choice Mirror::State::choice_of(const Question& asked, NodeIndex node, const Found& found) {
+    const Placer& placer = engine_->placer(asked.policy);
+    auto placement =
+        placer.choose_on(cluster(), node, asked.classes[found.alternative], found.draw);
+    TESSERA_ASSERT(placement.has_value(), "a node with a key has devices");
+    placement->alternative = static_cast<std::uint8_t>(found.alternative);
+    name_grants(asked.asked.demand, *placement);
+    return {asked.policy, asked.classes.front(), std::move(*placement)};
+}
+
+// Whom a decision is still to be made about.
+Expected<void> Mirror::State::check_unbound(PodIndex index) const {
+    const PodRecord& record = pods_[index];
+    if (record.bound() || record.stage == PodStage::binding) {
+        const std::string_view where =
+            record.awaited.empty() ? node_name(record.node) : std::string_view(record.awaited);
+        return fail(ErrorKind::conflict, "pod {}/{} is {} node {} already", shown(record.space),
+                    shown(record.name), record.bound() ? "bound to" : "being bound to",
+                    shown(where));
+    }
+    return {};
 }
 
 Expected<Fit> Mirror::State::filter(const Pod& pod, std::span<const NodeIndex> among,
@@ -100,45 +135,60 @@ Expected<Fit> Mirror::State::filter(const Pod& pod, std::span<const NodeIndex> a
     if (!question.asked.demand.wants_gpu()) {
         return Fit{std::vector<Key>(among.size(), 1), among.size()};
     }
-    if (const PodIndex known = pods_.find(pod.uid); known.valid()) {
-        const PodRecord& record = pods_[known];
-        if (record.holds() && record.stage != PodStage::held) {
-            return fail(ErrorKind::conflict, "{} is {} node {} already", describe(pod),
-                        record.stage == PodStage::binding ? "being bound to" : "bound to",
-                        shown(record.node));
+    PodIndex index = pods_.find(pod.uid);
+    if (index.valid()) {
+        TESSERA_CHECK(check_unbound(index));
+        if (pods_[index].in_doubt) {
+            return only_where_held(pods_[index], among);
         }
-        release(known, false);
-        if (!record.learnt) {
-            learn(known, pod);
-        }
+        release(index);
+        learn(index, question);
     }
-    std::optional<std::size_t> alternative;
-    Fit fit = fit_among(question, among, alternative);
-    if (fit.best != SIZE_MAX) {
-        Placer& placer = engine_->placer(question.policy);
-        const ClassIndex demand_class = question.classes[*alternative];
-        auto placement = placer.choose_on(among[fit.best], demand_class);
-        TESSERA_ASSERT(placement.has_value(), "the index offers nodes where devices are found");
-        placement->alternative = static_cast<std::uint8_t>(*alternative);
-        name_grants(question.asked.demand, *placement);
-        const Choice choice{question.policy, question.classes.front(), std::move(*placement)};
-        const PodIndex index = pods_.open(pod);
-        pods_[index].pod = std::make_unique<Pod>(pod);
-        pods_[index].priority = pod.priority.value_or(0);
-        learn(index, pod);
-        TESSERA_CHECK(hold(index, std::move(question), choice, asked.now + options_.hold_for));
+    Found found = fit_among(question, among);
+    if (found.fit.best == SIZE_MAX) {
+        if (index.valid()) {
+            let_go(index);
+        }
+        return std::move(found.fit);
+    }
+    Choice choice = choice_of(question, among[found.fit.best], found);
+    index = pods_.open(pod);
+    PodRecord& record = pods_[index];
+    record.pod = std::make_unique<Pod>(pod);
+    record.pod->node_name.clear();  // that is the API's to tell
+    record.priority = pod.priority.value_or(0);
+    auto held = hold(index, std::move(question), std::move(choice), asked.now + options_.hold_for);
+    if (!held) {
+        let_go(index);
+        return tl::unexpected(std::move(held.error()));
+    }
+    return std::move(found.fit);
+}
+
+// It may be bound there: a share elsewhere would be a second one.
+Fit Mirror::State::only_where_held(const PodRecord& record,
+                                   std::span<const NodeIndex> among) const {
+    Fit fit{std::vector<Key>(among.size(), 0)};
+    const auto there = std::find(among.begin(), among.end(), record.node);
+    if (there != among.end()) {
+        fit.best = static_cast<std::size_t>(there - among.begin());
+        fit.keys[fit.best] = 1;
+        fit.fitting = 1;
     }
     return fit;
 }
 
 Expected<void> Mirror::State::hold(PodIndex index, Question asked, Choice choice,
                                    Nanoseconds deadline) {
-    TESSERA_CHECK(engine_->hold(index, choice, deadline));
+    learn(index, asked);
     PodRecord& record = pods_[index];
-    record.node = node_name(choice.placement.node);
-    record.choice = std::move(choice);
-    record.asked = std::make_unique<PodDemand>(std::move(asked.asked));
-    record.stage = PodStage::held;
+    // As the policy was told of it, which may have been another one.
+    choice.policy = record.learnt.valid() ? record.policy : choice.policy;
+    choice.demand_class = record.learnt;
+    TESSERA_CHECK(engine_->hold(index, choice, deadline));
+    record.node = choice.placement.node;
+    record.decided = std::make_unique<Decided>(Decided{std::move(asked.asked), std::move(choice)});
+    set_stage(record, PodStage::held);
     return {};
 }
 
@@ -148,15 +198,13 @@ Expected<Fit> Mirror::State::rank(const Pod& pod, std::span<const NodeIndex> amo
     if (!question.asked.demand.wants_gpu()) {
         return Fit{std::vector<Key>(among.size(), 1), among.size()};
     }
-    std::optional<std::size_t> alternative;
-    Fit fit = fit_among(question, among, alternative);
+    Fit fit = fit_among(question, among).fit;
     const PodIndex known = pods_.find(pod.uid);
     if (!known.valid() || pods_[known].stage != PodStage::held) {
         return fit;
     }
     // Its own share is taken from its node already, whose key is therefore of no use.
-    const NodeIndex node = pods_[known].choice.placement.node;
-    const auto held = std::find(among.begin(), among.end(), node);
+    const auto held = std::find(among.begin(), among.end(), pods_[known].node);
     if (held != among.end()) {
         fit.best = static_cast<std::size_t>(held - among.begin());
         const Key top = *std::max_element(fit.keys.begin(), fit.keys.end());
@@ -167,13 +215,27 @@ Expected<Fit> Mirror::State::rank(const Pod& pod, std::span<const NodeIndex> amo
 }
 
 NodeVerdict Mirror::State::verdict(const Pod& pod, NodeIndex node, const Asked& asked) {
-    const auto question = this->question(pod, asked.policy);
-    if (!question) {
-        return {};
+    const auto found = verdicts(pod, std::span(&node, node.valid() ? 1 : 0), asked);
+    if (!found || found->verdicts.empty()) {
+        NodeVerdict unknown;
+        unknown.reasons.add(unknown.first);
+        return unknown;
     }
-    const Placer& placer = engine_->placer(question->policy);
-    return judge(cluster(), cluster().catalog(placer.classes()), node,
-                 placer.classes()[question->classes.front()]);
+    return found->verdicts.front();
+}
+
+Expected<Refusals> Mirror::State::verdicts(const Pod& pod, std::span<const NodeIndex> nodes,
+                                           const Asked& asked) {
+    TESSERA_TRY(const Question question, this->question(pod, asked.policy));
+    const Placer& placer = engine_->placer(question.policy);
+    const Catalog known = cluster().catalog(placer.classes());
+    Refusals result;
+    result.asked = placer.classes()[question.classes.front()];
+    result.verdicts.reserve(nodes.size());
+    for (NodeIndex node : nodes) {
+        result.verdicts.push_back(judge(cluster(), known, node, result.asked));
+    }
+    return result;
 }
 
 Expected<Decision> Mirror::State::explain(const Pod& pod, const Asked& asked) {
@@ -190,18 +252,11 @@ Expected<Decision> Mirror::State::explain(const Pod& pod, const Asked& asked) {
 
 // On this node, by the first alternative that fits there.
 Expected<Choice> Mirror::State::choose_on(NodeIndex node, const Question& asked) {
-    Placer& placer = engine_->placer(asked.policy);
-    for (std::size_t i = 0; i < asked.classes.size(); ++i) {
-        Key key = 0;
-        if (placer.rank(asked.classes[i], std::span(&node, 1), std::span(&key, 1)) == SIZE_MAX) {
-            continue;
-        }
-        auto placement = placer.choose_on(node, asked.classes[i]);
-        TESSERA_ASSERT(placement.has_value(), "a node with a key has devices");
-        placement->alternative = static_cast<std::uint8_t>(i);
-        name_grants(asked.asked.demand, *placement);
-        return Choice{asked.policy, asked.classes.front(), std::move(*placement)};
+    const Found found = fit_among(asked, std::span(&node, 1));
+    if (found.fit.best != SIZE_MAX) {
+        return choice_of(asked, node, found);
     }
+    const Placer& placer = engine_->placer(asked.policy);
     const NodeVerdict why = judge(cluster(), cluster().catalog(placer.classes()), node,
                                   placer.classes()[asked.classes.front()]);
     return fail(ErrorKind::conflict, "node {} does not fit any more: {}", shown(node_name(node)),
@@ -215,87 +270,124 @@ Expected<void> Mirror::State::move_hold(PodIndex index, NodeIndex node, Nanoseco
         return fail(ErrorKind::not_found, "pod {}/{} has not been seen yet", shown(record.space),
                     shown(record.name));
     }
-    TESSERA_TRY(Question asked, question(*record.pod, {}));
-    release(index, false);
-    TESSERA_TRY(Choice choice, choose_on(node, asked));
-    return hold(index, std::move(asked), std::move(choice), now + options_.hold_for);
+    auto asked = record.learnt.valid() ? question(*record.pod, record.policy)
+                                       : question(*record.pod, std::string_view());
+    if (!asked) {
+        return tl::unexpected(std::move(asked.error()));
+    }
+    release(index);
+    TESSERA_TRY(Choice choice, choose_on(node, *asked));
+    return hold(index, std::move(*asked), std::move(choice), now + options_.hold_for);
+}
+
+// Since it was held, its node may have lost devices, or others may have taken more than there was.
+bool Mirror::State::still_fits(const PodRecord& record) const {
+    const Placement& placement = record.decided->choice.placement;
+    const NodeIndex node = placement.node;
+    if (cluster().over_committed(node)) {
+        return false;
+    }
+    const auto owner = ledger().find(OwnerId::pod(pods_.find(record.uid).value()));
+    return std::all_of(
+        placement.grants.begin(), placement.grants.end(), [&](const DeviceGrant& grant) {
+            const Device* device = cluster().device(node, grant.gpu);
+            return device != nullptr && !device->absent() &&
+                   device->mode == AllocatorMode::annotation &&
+                   device->health <= owner->tolerates && !cluster().over_committed(node, grant.gpu);
+        });
+}
+
+// The pod that a call of the extender is about.
+Expected<PodIndex> Mirror::State::pod_of(const PodKey& key) const {
+    TESSERA_CHECK(check_synced());
+    const std::string name = fmt::format("pod {}/{}", shown(key.space), shown(key.name));
+    const PodIndex named = pods_.find(key.space, key.name);
+    const PodIndex index = key.uid.empty() ? named : pods_.find(key.uid);
+    if (index.valid() && pods_[index].space == key.space && pods_[index].name == key.name) {
+        return index;
+    }
+    if (named.valid()) {
+        return fail(ErrorKind::conflict, "{} was deleted and made anew: its uid is {}, not {}",
+                    name, pods_[named].uid, shown(key.uid));
+    }
+    return fail(ErrorKind::not_found, "{} is not known", name);
 }
 
 Expected<BindPlan> Mirror::State::prepare_bind(const PodKey& key, std::string_view node_name,
                                                Nanoseconds now) {
-    if (!synced()) {
-        return fail(ErrorKind::conflict,
-                    "nodes and pods have not all been listed yet: try again in a moment");
+    TESSERA_TRY(const PodIndex index, pod_of(key));
+    const PodRecord& record = pods_[index];
+    if (record.bound() &&
+        node_name == (record.awaited.empty() ? this->node_name(record.node) : record.awaited)) {
+        return BindPlan{record.space, record.name, record.uid, std::string(node_name),
+                        {},           {},          true};
     }
-    const std::string pod_name = fmt::format("pod {}/{}", shown(key.space), shown(key.name));
-    const PodIndex named = pods_.find(key.space, key.name);
-    const PodIndex index = key.uid.empty() ? named : pods_.find(key.uid);
-    if (!index.valid()) {
-        return named.valid() ? fail(ErrorKind::conflict,
-                                    "{} was deleted and made anew: its uid is {}, not {}", pod_name,
-                                    pods_[named].uid, shown(key.uid))
-                             : fail(ErrorKind::not_found, "{} is not known", pod_name);
-    }
-    PodRecord& record = pods_[index];
+    TESSERA_CHECK(check_unbound(index));
     const NodeIndex node = find_node(node_name, {});
     if (!node.valid()) {
         return fail(ErrorKind::not_found, "node {} is not known", shown(node_name));
     }
-    BindPlan plan{record.space, record.name, record.uid, std::string(node_name), {}, {}, false};
-    if (record.stage == PodStage::bound || record.stage == PodStage::foreign) {
-        if (record.node != node_name) {
-            return fail(ErrorKind::conflict, "{} is bound to node {} already", pod_name,
-                        shown(record.node));
-        }
-        plan.bound_already = true;
-        return plan;
+    if (record.in_doubt && (record.node != node || !still_fits(record))) {
+        return fail(ErrorKind::conflict,
+                    "pod {}/{} may be bound to node {}: the API server did not answer yet",
+                    shown(key.space), shown(key.name), shown(this->node_name(record.node)));
     }
-    if (record.stage == PodStage::binding) {
-        return fail(ErrorKind::conflict, "{} is being bound to node {}", pod_name,
-                    shown(record.node));
+    auto plan = plan_bind(index, node, now);
+    if (!plan) {
+        let_go(index);
     }
-    if (record.stage == PodStage::pending || record.choice.placement.node != node) {
-        TESSERA_CHECK(move_hold(index, node, now));
-    }
-    auto marks = placement_writes(
-        {*record.pod, *record.asked, record.choice.placement, cluster().spec(node), now, {}},
-        context(), ports_, options_.signing_key);
-    if (!marks) {
-        release(index, false);
-        return tl::unexpected(std::move(marks.error()));
-    }
-    TESSERA_CHECK(engine_->set_deadline(index, kNoDeadline));
-    record.stage = PodStage::binding;
-    plan.annotations = std::move(marks->annotations);
-    plan.labels = std::move(marks->labels);
     return plan;
 }
 
+Expected<BindPlan> Mirror::State::plan_bind(PodIndex index, NodeIndex node, Nanoseconds now) {
+    PodRecord& record = pods_[index];
+    if (record.stage == PodStage::pending || record.node != node || !still_fits(record)) {
+        TESSERA_CHECK(move_hold(index, node, now));
+    }
+    const Decided& decided = *record.decided;
+    TESSERA_TRY(
+        PlacementMarks marks,
+        placement_writes(
+            {*record.pod, decided.asked, decided.choice.placement, cluster().spec(node), now, {}},
+            context(), ports_, options_.signing_key));
+    TESSERA_CHECK(engine_->set_deadline(index, kNoDeadline));
+    set_stage(record, PodStage::binding);
+    record.in_doubt = false;
+    return BindPlan{record.space,
+                    record.name,
+                    record.uid,
+                    std::string(node_name(node)),
+                    std::move(marks.annotations),
+                    std::move(marks.labels),
+                    false};
+}
+
 void Mirror::State::bind_ended(const PodKey& key, BindResult result, Nanoseconds now) {
-    const PodIndex index = synced() ? pods_.find(key.uid) : PodIndex();
+    const auto found = pod_of(key);
     // The watch may have told first: that the pod is bound, or gone.
-    if (!index.valid() || pods_[index].stage != PodStage::binding) {
+    if (!found || (pods_[*found].stage != PodStage::binding && !pods_[*found].in_doubt)) {
         return;
     }
+    const PodIndex index = *found;
     PodRecord& record = pods_[index];
     switch (result) {
         case BindResult::bound: {
-            const bool confirmed = engine_->confirm(index, record.choice).has_value();
+            const bool confirmed = engine_->confirm(index, record.decided->choice).has_value();
             TESSERA_ASSERT(confirmed, "what is assumed can be confirmed");
-            record.stage = PodStage::bound;
-            record.asked.reset();
+            set_stage(record, PodStage::bound);
+            record.decided.reset();
+            record.pod.reset();
+            record.in_doubt = false;
             return;
         }
         case BindResult::refused:
-            release(index, false);
-            if (!record.seen) {
-                pods_.close(index);
-            }
+            let_go(index);
             return;
         case BindResult::unknown: {
             const bool set = engine_->set_deadline(index, now + options_.hold_for).has_value();
             TESSERA_ASSERT(set, "what is assumed has a deadline");
-            record.stage = PodStage::held;
+            set_stage(record, PodStage::held);
+            record.in_doubt = true;
             return;
         }
     }
@@ -315,13 +407,15 @@ bool Mirror::State::suffices(const Question& asked, NodeIndex node,
     });
 }
 
-// Least important first; of equal ones those that free most.
+// Least important first; of equal ones those that free most. Only pods that are bound: others are
+// not on the node yet for kube-scheduler, which would refuse the whole answer.
 std::vector<PodIndex> Mirror::State::lesser_pods(NodeIndex node, std::int32_t priority,
                                                  std::span<const PodIndex> but) const {
     std::vector<std::pair<std::pair<std::int32_t, std::int64_t>, PodIndex>> found;
     for (OwnerId owner : ledger().owners_on(node)) {
         const PodIndex index(owner.index());
-        if (owner.kind() == OwnerKind::claim || pods_[index].priority >= priority ||
+        if (owner.kind() == OwnerKind::claim || !pods_[index].bound() ||
+            pods_[index].priority >= priority ||
             std::find(but.begin(), but.end(), index) != but.end()) {
             continue;
         }
@@ -340,6 +434,55 @@ std::vector<PodIndex> Mirror::State::lesser_pods(NodeIndex node, std::int32_t pr
     return result;
 }
 
+// As few as can be; of sets of one size the one whose most important pod is the least important.
+// Sets are tried in that order up to a number of tries. Beyond, pods are taken one by one, and
+// those that turn out not to be needed stay: no pod of the answer can be left out.
+std::optional<std::vector<PodIndex>> Mirror::State::fewest_others(
+    const Question& asked, NodeIndex node, std::span<const PodIndex> gone,
+    std::span<const PodIndex> others) {
+    std::vector<PodIndex> all(gone.begin(), gone.end());
+    all.insert(all.end(), others.begin(), others.end());
+    if (!suffices(asked, node, all)) {
+        return std::nullopt;
+    }
+    std::size_t tries = kMostTries;
+    std::vector<PodIndex> chosen(gone.begin(), gone.end());
+    // Whether `more` of others[0, end) do, with what is chosen; the last one is tried first to
+    // last.
+    const auto search = [&](auto& self, std::size_t more, std::size_t end) -> bool {
+        if (more == 0) {
+            return tries > 0 && (--tries, suffices(asked, node, chosen));
+        }
+        for (std::size_t last = more - 1; last < end && tries > 0; ++last) {
+            chosen.push_back(others[last]);
+            if (self(self, more - 1, last)) {
+                return true;
+            }
+            chosen.pop_back();
+        }
+        return false;
+    };
+    for (std::size_t size = 1; size <= others.size() && tries > 0; ++size) {
+        if (search(search, size, others.size())) {
+            return std::vector<PodIndex>(chosen.begin() + std::ssize(gone), chosen.end());
+        }
+    }
+    // The least important that do together, then without those that are not needed.
+    std::size_t end = 1;
+    while (!suffices(asked, node, std::span(all).first(gone.size() + end))) {
+        ++end;
+    }
+    all.resize(gone.size() + end);
+    for (std::size_t i = all.size(); i-- > gone.size();) {
+        std::vector<PodIndex> fewer = all;
+        fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+        if (suffices(asked, node, fewer)) {
+            all = std::move(fewer);
+        }
+    }
+    return std::vector<PodIndex>(all.begin() + std::ssize(gone), all.end());
+}
+
 std::optional<std::vector<std::string>> Mirror::State::victims_needed(
     const Pod& pod, NodeIndex node, std::span<const std::string> victims, const Asked& asked) {
     const auto question = this->question(pod, asked.policy);
@@ -347,37 +490,26 @@ std::optional<std::vector<std::string>> Mirror::State::victims_needed(
         return std::nullopt;
     }
     std::vector<PodIndex> gone;
-    for (const std::string& uid : victims) {
+    const auto take_off = [&](std::string_view uid) {
         const PodIndex index = pods_.find(uid);
-        if (index.valid() && pods_[index].holds() && find_node(pods_[index].node, {}) == node) {
+        if (index.valid() && pods_[index].holds() &&
+            std::find(gone.begin(), gone.end(), index) == gone.end()) {
             gone.push_back(index);
         }
-    }
+    };
+    take_off(pod.uid);  // what it holds itself is not in its way
     std::vector<std::string> result(victims.begin(), victims.end());
+    std::for_each(result.begin(), result.end(), take_off);
     if (suffices(*question, node, gone)) {
         return result;
     }
-    const std::size_t chosen = gone.size();
-    const std::vector<PodIndex> others = lesser_pods(node, pod.priority.value_or(0), gone);
-    for (PodIndex one : others) {
-        gone.push_back(one);
-        if (suffices(*question, node, gone)) {
-            break;
-        }
-    }
-    if (gone.size() == chosen || !suffices(*question, node, gone)) {
+    const auto others =
+        fewest_others(*question, node, gone, lesser_pods(node, pod.priority.value_or(0), gone));
+    if (!others) {
         return std::nullopt;
     }
-    // The last one made the difference; those before it may not be needed.
-    for (std::size_t i = gone.size() - 1; i-- > chosen;) {
-        std::vector<PodIndex> fewer = gone;
-        fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-        if (suffices(*question, node, fewer)) {
-            gone = std::move(fewer);
-        }
-    }
-    for (std::size_t i = chosen; i < gone.size(); ++i) {
-        result.push_back(pods_[gone[i]].uid);
+    for (PodIndex one : *others) {
+        result.push_back(pods_[one].uid);
     }
     return result;
 }

@@ -1,6 +1,5 @@
 // What the API tells of nodes, and of the ConfigMaps that name their unhealthy GPUs.
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "base/assert.h"
@@ -16,8 +15,11 @@ constexpr std::string_view kGpushareCount = "aliyun.com/gpu-count";
 constexpr std::string_view kSystemSpace = "kube-system";
 constexpr std::string_view kFirstPolicyName = "tessera";
 
+// Whether every share has the same place and size by either. Health is no matter of shares.
 bool same_devices(const NodeSpec& a, const NodeSpec& b) {
-    const auto same = [](const GpuSpec& x, const GpuSpec& y) { return x.uuid == y.uuid; };
+    const auto same = [](const GpuSpec& x, const GpuSpec& y) {
+        return x.uuid == y.uuid && x.memory == y.memory && x.model == y.model;
+    };
     return std::equal(a.gpus.begin(), a.gpus.end(), b.gpus.begin(), b.gpus.end(), same);
 }
 
@@ -40,13 +42,13 @@ void Mirror::State::start_when_listed() {
     TESSERA_ASSERT(policy.has_value(), "the default policy exists");
     std::vector<NodeSpec> specs;
     const Cluster probe(cluster);
-    for (const Node& node : *first_nodes_) {
+    for (const auto& [name, node] : *first_nodes_) {
         auto spec = spec_of(node);
         auto good = spec ? probe.check(*spec) : tl::unexpected(std::move(spec.error()));
         if (!good) {
             note(std::move(good.error().message));
         } else if (names_.nodes.intern(spec->name).slot() == specs.size()) {
-            nodes_.push_back({node.address, {}, true});
+            set_present(nodes_.emplace_back(NodeFacts{node.address, {}, false}), true);
             specs.push_back(std::move(*spec));
         }
     }
@@ -62,10 +64,17 @@ void Mirror::State::start_when_listed() {
     for (const auto& [node, unhealthy] : unhealthy_) {
         apply_unhealthy(node);
     }
-    const std::vector<Pod> pods = std::exchange(first_pods_, std::nullopt).value();
-    for (const Pod& pod : pods) {
+    ++pod_lists_;
+    const FirstPods first = std::exchange(first_pods_, std::nullopt).value();
+    for (const Pod& pod : first.pods()) {
         take_pod(pod);
     }
+}
+
+void Mirror::State::set_present(NodeFacts& node, bool present) {
+    present_ += present ? 1 : 0;
+    present_ -= node.present ? 1 : 0;
+    node.present = present;
 }
 
 Expected<NodeSpec> Mirror::State::spec_of(const Node& node) {
@@ -80,27 +89,34 @@ Expected<NodeSpec> Mirror::State::spec_of(const Node& node) {
 
 void Mirror::State::replace_nodes(std::vector<Node> nodes) {
     if (!synced()) {
-        first_nodes_ = std::move(nodes);
+        first_nodes_.emplace();
+        for (Node& node : nodes) {
+            std::string name = node.name;
+            first_nodes_->insert_or_assign(std::move(name), std::move(node));
+        }
         start_when_listed();
         return;
     }
-    std::set<std::string_view> listed;
+    std::vector<bool> listed(nodes_.size());
     for (const Node& node : nodes) {
-        listed.insert(node.name);
-        node_changed(node);
+        if (const NodeIndex known = names_.nodes.find(node.name); known.valid()) {
+            listed[known.slot()] = true;
+        }
     }
-    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
-        if (nodes_[n].present && !listed.contains(node_name(NodeIndex(n)))) {
+    for (std::uint32_t n = 0; n < listed.size(); ++n) {
+        if (!listed[n]) {
             node_gone(node_name(NodeIndex(n)));
         }
+    }
+    for (const Node& node : nodes) {
+        node_changed(node);
     }
 }
 
 void Mirror::State::node_changed(const Node& node) {
     if (!synced()) {
         if (first_nodes_) {
-            node_gone(node.name);
-            first_nodes_->push_back(node);
+            first_nodes_->insert_or_assign(node.name, node);
         }
         return;
     }
@@ -140,16 +156,21 @@ void Mirror::State::add_node(NodeSpec spec, std::string address) {
     if (node.slot() == nodes_.size()) {
         nodes_.emplace_back();
     }
-    nodes_[node.slot()] = {std::move(address), std::move(health), true};
+    NodeFacts& facts = nodes_[node.slot()];
+    facts.address = std::move(address);
+    facts.health = std::move(health);
+    set_present(facts, true);
     if (!same) {
-        look_again_at_pods_of(name);
+        look_again_at_pods_of(node);
     }
 }
 
 void Mirror::State::node_gone(std::string_view name) {
     if (!synced()) {
         if (first_nodes_) {
-            std::erase_if(*first_nodes_, [&](const Node& node) { return node.name == name; });
+            if (const auto found = first_nodes_->find(name); found != first_nodes_->end()) {
+                first_nodes_->erase(found);
+            }
         }
         return;
     }
@@ -157,16 +178,16 @@ void Mirror::State::node_gone(std::string_view name) {
     if (node.valid() && nodes_[node.slot()].present) {
         const bool removed = engine_->remove_node(node).has_value();
         TESSERA_ASSERT(removed, "a node that is there can go");
-        nodes_[node.slot()].present = false;
+        set_present(nodes_[node.slot()], false);
     }
 }
 
 NodeIndex Mirror::State::find_node(std::string_view name, NodeIndex hint) const {
     const auto there = [&](NodeIndex node) { return nodes_[node.slot()].present; };
     if (hint.valid() && hint.slot() < successor_.size()) {
-        const NodeIndex guess = successor_[hint.slot()];
-        if (guess.valid() && names_.nodes.name(guess) == name) {
-            return there(guess) ? guess : NodeIndex();
+        const Successor& guess = successor_[hint.slot()];
+        if (guess.node.valid() && guess.name == name) {
+            return there(guess.node) ? guess.node : NodeIndex();
         }
     }
     const NodeIndex found = names_.nodes.find(name);
@@ -174,7 +195,7 @@ NodeIndex Mirror::State::find_node(std::string_view name, NodeIndex hint) const 
         if (successor_.size() <= hint.slot()) {
             successor_.resize(nodes_.size());
         }
-        successor_[hint.slot()] = found;
+        successor_[hint.slot()] = {found, names_.nodes.name(found)};
     }
     return found.valid() && there(found) ? found : NodeIndex();
 }

@@ -1,12 +1,15 @@
 // What the API tells of pods: who holds what, from being bound until the containers have ended.
-#include <set>
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
 #include "dialect/asking.h"
 #include "dialect/own_keys.h"
+#include "engine/class_placement.h"
+#include "model/alternatives.h"
 #include "role/intake/intake.h"
 #include "role/mirror/mirror_state.h"
+#include "role/mirror/pod_pack.h"
 
 namespace tessera {
 namespace {
@@ -20,21 +23,25 @@ bool worth_keeping(const Held& held) {
 
 void Mirror::State::replace_pods(std::vector<Pod> pods) {
     if (!synced()) {
-        first_pods_ = std::move(pods);
+        first_pods_.emplace(std::move(pods));
         start_when_listed();
         return;
     }
-    std::set<std::string_view> listed;
+    ++pod_lists_;
     for (const Pod& pod : pods) {
-        listed.insert(pod.uid);
         take_pod(pod);
     }
-    // A pod that only a request has named may be younger than the list.
     pods_.each([&](PodIndex index, PodRecord& record) {
-        if (record.seen && !listed.contains(record.uid)) {
-            release(index, true);
-            pods_.close(index);
+        if (record.list == pod_lists_) {
+            return;
         }
+        if (record.seen) {
+            remove(index);
+        } else if (record.stage == PodStage::bound) {
+            // The list may be older than the bind. Then the watch tells soon; else it has gone.
+            missed_.try_emplace(record.uid);
+        }
+        // Any other that only a request has named may be younger than the list.
     });
 }
 
@@ -42,20 +49,31 @@ void Mirror::State::pod_changed(const Pod& pod) {
     if (synced()) {
         take_pod(pod);
     } else if (first_pods_) {
-        first_pods_->push_back(pod);  // taken in order: the last word counts
+        first_pods_->put(pod);
     }
 }
 
 void Mirror::State::pod_gone(const Pod& pod) {
     if (!synced()) {
         if (first_pods_) {
-            std::erase_if(*first_pods_, [&](const Pod& one) { return one.uid == pod.uid; });
+            first_pods_->erase(pod.uid);
         }
         return;
     }
-    const PodIndex index = pods_.find(pod.uid);
-    if (index.valid()) {
-        release(index, true);
+    if (const PodIndex index = pods_.find(pod.uid); index.valid()) {
+        remove(index);
+    }
+}
+
+void Mirror::State::remove(PodIndex index) {
+    release(index);
+    stop_awaiting(index);
+    pods_.close(index);
+}
+
+void Mirror::State::let_go(PodIndex index) {
+    release(index);
+    if (!pods_[index].seen) {
         pods_.close(index);
     }
 }
@@ -70,126 +88,169 @@ void Mirror::State::take_pod(const Pod& pod) {
         return;
     }
     const PodIndex index = pods_.open(pod);
-    pods_[index].seen = true;
-    pods_[index].priority = pod.priority.value_or(0);
-    if (pod.node_name.empty()) {
-        take_pending(index, pod);
-    } else {
+    PodRecord& record = pods_[index];
+    record.seen = true;
+    record.list = pod_lists_;
+    record.priority = pod.priority.value_or(0);
+    if (!pod.node_name.empty()) {
         take_bound(index, pod);
+    } else if (!record.bound()) {
+        // What it holds stays: the event may be older than a bind of ours.
+        record.pod = std::make_unique<Pod>(pod);
     }
-}
-
-// An event may be older than a bind of ours: a pod is never unbound, so what it holds stays.
-void Mirror::State::take_pending(PodIndex index, const Pod& pod) {
-    pods_[index].pod = std::make_unique<Pod>(pod);
 }
 
 void Mirror::State::take_bound(PodIndex index, const Pod& pod) {
     PodRecord& record = pods_[index];
+    stop_awaiting(index);
+    record.pod.reset();
     const NodeIndex node = find_node(pod.node_name, {});
-    record.awaits_node = !node.valid();
-    if (record.awaits_node) {
-        record.pod = std::make_unique<Pod>(pod);
-        record.node = pod.node_name;
+    if (!node.valid()) {
+        if (record.holds() && node_name(record.node) != pod.node_name) {
+            release(index);  // it went elsewhere than we thought
+        }
+        record.awaited = pod.node_name;
+        record.packed = pack_bound(pod);
+        awaiting_[pod.node_name].push_back(index);
         return;
     }
-    DialectContext known = context();
-    const NodeSpec& spec = cluster().spec(node);
-    auto held = read_held(pod, spec, known, options_.signing_key);
-    if (!held) {
-        // What it holds by its own word cannot be read; that it is there can.
-        note(fmt::format("{}; it is counted by what it asks for", held.error().message));
-        Pod plain = pod;
-        plain.annotations.erase(std::string(kOwnPlacement));
-        held = read_held(plain, spec, known, options_.signing_key);
+    Held held = read_share(pod, node);
+    if (record.holds() && record.ours() != held.ours) {
+        release(index);
     }
-    if (!held) {
-        Held nothing;
-        nothing.placement.node = node;
-        held = nothing;
+    if (held.devices_unknown) {
+        guess_devices(index, pod, held);
     }
-    if (held->devices_unknown) {
-        guess_devices(pod, node, *held);
-    }
+    confirm_held(index, pod, held);
+    record.packed = worth_keeping(held) ? pack_bound(pod) : std::string();
     ports_.hold(pod, node);
-    record.node = pod.node_name;
-    record.pod = worth_keeping(*held) ? std::make_unique<Pod>(pod) : nullptr;
-    record.asked.reset();
-    confirm_held(index, *held);
     if (pod.deleting && record.holds()) {
         const auto asked =
             record.ours() ? engine_->terminate(index) : engine_->terminate_foreign(index);
-        if (!asked) {
-            note(fmt::format("{}: {}", describe(pod), asked.error().message));
+        TESSERA_ASSERT(asked.has_value(), "who holds something can be asked to end");
+    }
+}
+
+// By its own word; where that cannot be read, by what it asks for. That it is there is certain.
+Held Mirror::State::read_share(const Pod& pod, NodeIndex node) {
+    DialectContext known = context();
+    const NodeSpec& spec = cluster().spec(node);
+    auto held = read_held(pod, spec, known, options_.signing_key);
+    if (held) {
+        return std::move(*held);
+    }
+    note(fmt::format("{}; it is counted by what it asks for", held.error().message));
+    if (pod.annotations.contains(kOwnPlacement)) {
+        Pod plain = pod;
+        plain.annotations.erase(std::string(kOwnPlacement));
+        if (auto other = read_held(plain, spec, known, options_.signing_key)) {
+            return std::move(*other);
         }
     }
+    Held result;
+    result.placement.node = node;
+    if (const auto asked = pod_demand(pod, known)) {
+        result.placement.cpu = asked->demand.cpu;
+        result.placement.memory = asked->demand.memory;
+        result.devices_unknown = asked->demand.wants_gpu();
+    }
+    return result;
 }
 
 // Nothing tells which devices it has, so those count that would be chosen for it: the sum is right.
-void Mirror::State::guess_devices(const Pod& pod, NodeIndex node, Held& held) {
-    const auto asked = question(pod, {});
-    if (!asked) {
-        return;
-    }
-    // Its own share of before must not stand in the way.
-    const PodIndex index = pods_.find(pod.uid);
-    if (index.valid() && pods_[index].stage == PodStage::foreign && pods_[index].pod != nullptr) {
+void Mirror::State::guess_devices(PodIndex index, const Pod& pod, Held& held) {
+    const NodeIndex node = held.placement.node;
+    if (pods_[index].stage == PodStage::foreign) {
+        // The guess of before stands; its own share must not be in its way.
         const auto known = ledger().placement(OwnerId::foreign(index.value()));
-        if (known && known->node == node) {
+        const auto there = [&](const DeviceGrant& grant) {
+            return grant.gpu.slot() < cluster().spec(node).gpus.size();
+        };
+        if (known && known->node == node && !known->grants.empty() &&
+            std::all_of(known->grants.begin(), known->grants.end(), there)) {
             held.placement.grants = known->grants;
             return;
         }
+        release(index);
+    }
+    const auto asked = question(pod, std::string_view());
+    if (!asked) {
+        return;
     }
     const auto choice = choose_on(node, *asked);
+    held.placement.grants = choice ? choice->placement.grants : fullest_share(node, *asked);
     note(fmt::format("{} runs on node {} and nothing tells its GPUs: {}", describe(pod),
                      shown(pod.node_name),
                      choice ? "the ones that would be chosen are counted"
-                            : "none is free, and none is counted"));
-    if (choice) {
-        held.placement.grants = choice->placement.grants;
-    }
+                            : "none is free, and those with most left are counted"));
 }
 
-void Mirror::State::confirm_held(PodIndex index, const Held& held) {
+// What it asks for at its full size, though it does not fit, where most is left.
+Grants Mirror::State::fullest_share(NodeIndex node, const Question& asked) {
+    const DemandClass& wanted = engine_->placer(asked.policy).classes()[asked.classes.front()];
+    const NodeState& state = cluster().node(node);
+    std::vector<GpuIndex> order;
+    for (std::uint8_t gpu = 0; gpu < state.gpu_count; ++gpu) {
+        order.emplace_back(gpu);
+    }
+    if (order.empty()) {
+        return {};
+    }
+    std::stable_sort(order.begin(), order.end(), [&](GpuIndex a, GpuIndex b) {
+        return state.gpus[a.slot()].value > state.gpus[b.slot()].value;
+    });
+    DeviceList devices;
+    for (std::size_t i = 0; i < wanted.gpus; ++i) {
+        devices.push_back(order[i % order.size()]);
+    }
+    Placement placement = placement_of(wanted, cluster(), node, devices);
+    name_grants(asked.asked.demand, placement);
+    return placement.grants;
+}
+
+void Mirror::State::confirm_held(PodIndex index, const Pod& pod, const Held& held) {
     PodRecord& record = pods_[index];
-    const bool was_foreign = record.stage == PodStage::foreign;
-    if (record.holds() && was_foreign == held.ours) {
-        release(index, false);
+    if (held.ours && !record.learnt.valid()) {
+        if (const auto asked = question(pod, std::string_view())) {
+            learn(index, *asked);
+        }
     }
-    if (held.ours && record.pod != nullptr) {
-        learn(index, *record.pod);
-    }
-    record.choice.placement = held.placement;
-    const auto confirmed = held.ours ? engine_->confirm(index, record.choice)
-                                     : engine_->confirm_foreign(index, held.placement);
+    record.node = held.placement.node;
+    auto confirmed = held.ours
+                         ? engine_->confirm(index, {record.policy, record.learnt, held.placement})
+                         : engine_->confirm_foreign(index, held.placement);
+    bool ours = held.ours;
     if (!confirmed) {
-        note(fmt::format("pod {}/{}: {}", shown(record.space), shown(record.name),
+        // Amounts that no machine has. The pod is there, and no more is believed of it.
+        note(fmt::format("{}: {}; its devices are not counted", describe(pod),
                          confirmed.error().message));
-        return;
+        release(index);
+        Placement bare;
+        bare.node = held.placement.node;
+        confirmed = engine_->confirm_foreign(index, bare);
+        TESSERA_ASSERT(confirmed.has_value(), "a pod that holds nothing can be counted");
+        ours = false;
     }
-    record.stage = held.ours ? PodStage::bound : PodStage::foreign;
+    record.decided.reset();
+    record.in_doubt = false;
+    set_stage(record, ours ? PodStage::bound : PodStage::foreign);
     if (confirmed->over_committed && confirmed->outcome != Confirmation::Outcome::unchanged) {
-        note(fmt::format("node {}: pod {}/{} holds more than is there", shown(record.node),
-                         shown(record.space), shown(record.name)));
+        note(fmt::format("node {}: {} holds more than is there", shown(pod.node_name),
+                         describe(pod)));
     }
 }
 
 // The policy hears of a pod once, by its first alternative, wherever it was placed.
-void Mirror::State::learn(PodIndex index, const Pod& pod) {
+void Mirror::State::learn(PodIndex index, const Question& asked) {
     PodRecord& record = pods_[index];
-    if (record.learnt) {
-        return;
-    }
-    const auto asked = question(pod, {});
-    if (asked && asked->asked.demand.wants_gpu()) {
-        record.choice.policy = asked->policy;
-        record.choice.demand_class = asked->classes.front();
-        engine_->placer(asked->policy).arrived(asked->classes.front());
-        record.learnt = true;
+    if (!record.learnt.valid() && asked.asked.demand.wants_gpu()) {
+        record.policy = asked.policy;
+        record.learnt = asked.classes.front();
+        engine_->placer(asked.policy).arrived(record.learnt);
     }
 }
 
-void Mirror::State::release(PodIndex index, bool ended) {
+void Mirror::State::release(PodIndex index) {
     PodRecord& record = pods_[index];
     switch (record.stage) {
         case PodStage::pending:
@@ -200,27 +261,64 @@ void Mirror::State::release(PodIndex index, bool ended) {
             break;
         }
         case PodStage::bound:
-            if (ended) {
-                engine_->depart(index);
-                break;
-            }
-            [[fallthrough]];
+            engine_->depart(index);
+            record.learnt = ClassIndex();
+            break;
         case PodStage::held:
         case PodStage::binding:
             engine_->drop(index);
             break;
     }
-    ports_.release(record.owner());
-    record.stage = PodStage::pending;
+    forget_share(record);
 }
 
-void Mirror::State::look_again_at_pods_of(std::string_view node) {
-    pods_.each([&](PodIndex index, PodRecord& record) {
-        if (record.node == node && record.pod != nullptr && !record.pod->node_name.empty()) {
-            const Pod pod = *record.pod;
+// The ledger has nothing of it any more.
+void Mirror::State::forget_share(PodRecord& record) {
+    ports_.release(record.owner());
+    record.decided.reset();
+    record.in_doubt = false;
+    set_stage(record, PodStage::pending);
+}
+
+void Mirror::State::set_stage(PodRecord& record, PodStage stage) {
+    const auto tentative = [](PodStage one) {
+        return one == PodStage::held || one == PodStage::binding ? 1 : 0;
+    };
+    held_ += static_cast<std::size_t>(tentative(stage));
+    held_ -= static_cast<std::size_t>(tentative(record.stage));
+    record.stage = stage;
+}
+
+void Mirror::State::stop_awaiting(PodIndex index) {
+    PodRecord& record = pods_[index];
+    if (record.awaited.empty()) {
+        return;
+    }
+    const auto found = awaiting_.find(record.awaited);
+    std::erase(found->second, index);
+    if (found->second.empty()) {
+        awaiting_.erase(found);
+    }
+    record.awaited.clear();
+}
+
+// Another description of its devices may give a share another place.
+void Mirror::State::look_again_at_pods_of(NodeIndex node) {
+    std::vector<PodIndex> there;
+    for (OwnerId owner : ledger().owners_on(node)) {
+        there.emplace_back(owner.index());
+    }
+    if (const auto found = awaiting_.find(node_name(node)); found != awaiting_.end()) {
+        there.insert(there.end(), found->second.begin(), found->second.end());
+    }
+    std::sort(there.begin(), there.end());
+    there.erase(std::unique(there.begin(), there.end()), there.end());
+    for (PodIndex index : there) {
+        if (!pods_[index].packed.empty()) {
+            const Pod pod = unpack_bound(pods_[index].packed);
             take_bound(index, pod);
         }
-    });
+    }
 }
 
 std::size_t Mirror::State::expire(Nanoseconds now) {
@@ -230,14 +328,33 @@ std::size_t Mirror::State::expire(Nanoseconds now) {
     const std::vector<PodIndex> ended = engine_->expire(now);
     for (PodIndex index : ended) {
         PodRecord& record = pods_[index];
-        ports_.release(record.owner());
-        record.stage = PodStage::pending;
-        record.asked.reset();
+        forget_share(record);
         if (!record.seen) {
             pods_.close(index);
         }
     }
-    return ended.size();
+    return ended.size() + end_missed(now);
+}
+
+// Bound by us, never shown by the watch, and not in a list since: it came and went unseen.
+std::size_t Mirror::State::end_missed(Nanoseconds now) {
+    std::size_t ended = 0;
+    for (auto one = missed_.begin(); one != missed_.end();) {
+        auto& [uid, until] = *one;
+        const PodIndex index = pods_.find(uid);
+        const bool unseen = index.valid() && !pods_[index].seen;
+        until = until.value_or(now + options_.hold_for);
+        if (unseen && *until > now) {
+            ++one;
+            continue;
+        }
+        if (unseen) {
+            remove(index);
+            ++ended;
+        }
+        one = missed_.erase(one);
+    }
+    return ended;
 }
 
 }  // namespace tessera

@@ -64,12 +64,4 @@ NodeReport Mirror::State::report(NodeIndex node) const {
 
 std::size_t Mirror::State::holding() const { return synced() ? ledger().size() : 0; }
 
-std::size_t Mirror::State::held() const {
-    std::size_t count = 0;
-    pods_.each([&](PodIndex, const PodRecord& record) {
-        count += record.stage == PodStage::held || record.stage == PodStage::binding ? 1 : 0;
-    });
-    return count;
-}
-
 }  // namespace tessera

@@ -15,6 +15,7 @@
 #include "dialect/gpushare.h"
 #include "role/intake/intake.h"
 #include "role/intake/port_book.h"
+#include "role/mirror/first_pods.h"
 #include "role/mirror/mirror.h"
 #include "role/mirror/pod_book.h"
 
@@ -43,6 +44,8 @@ class Mirror::State {
     Expected<Fit> filter(const Pod& pod, std::span<const NodeIndex> among, const Asked& asked);
     Expected<Fit> rank(const Pod& pod, std::span<const NodeIndex> among, const Asked& asked);
     NodeVerdict verdict(const Pod& pod, NodeIndex node, const Asked& asked);
+    Expected<Refusals> verdicts(const Pod& pod, std::span<const NodeIndex> nodes,
+                                const Asked& asked);
     Expected<Decision> explain(const Pod& pod, const Asked& asked);
     Expected<BindPlan> prepare_bind(const PodKey& pod, std::string_view node, Nanoseconds now);
     void bind_ended(const PodKey& pod, BindResult result, Nanoseconds now);
@@ -53,11 +56,14 @@ class Mirror::State {
     // mirror_report.cc
     std::vector<NodeIndex> nodes_by_name() const;
     NodeReport report(NodeIndex node) const;
+    std::string_view uid_of(OwnerId owner) const { return pods_[PodIndex(owner.index())].uid; }
     std::size_t holding() const;
-    std::size_t held() const;
+    std::size_t node_count() const { return present_; }
+    std::size_t held() const { return held_; }
 
     bool synced() const { return engine_ != nullptr; }
     const Vocabulary& names() const { return names_; }
+    MemoryUnit memory_unit() const { return options_.dialect.gpushare_unit; }
     const Cluster& cluster() const { return engine_->cluster(); }
     const Ledger& ledger() const { return engine_->ledger(); }
     std::string_view node_name(NodeIndex node) const { return names_.nodes.name(node); }
@@ -84,26 +90,49 @@ class Mirror::State {
     void add_node(NodeSpec spec, std::string address);
     void set_unhealthy(const ConfigMap& map);
     void apply_unhealthy(std::string_view node);
-    void look_again_at_pods_of(std::string_view node);
+    void set_present(NodeFacts& node, bool present);
+    void look_again_at_pods_of(NodeIndex node);
 
     void take_pod(const Pod& pod);
-    void take_pending(PodIndex index, const Pod& pod);
     void take_bound(PodIndex index, const Pod& pod);
-    void confirm_held(PodIndex index, const Held& held);
-    void guess_devices(const Pod& pod, NodeIndex node, Held& held);
-    void release(PodIndex index, bool ended);
-    void learn(PodIndex index, const Pod& pod);
+    Held read_share(const Pod& pod, NodeIndex node);
+    void guess_devices(PodIndex index, const Pod& pod, Held& held);
+    Grants fullest_share(NodeIndex node, const Question& asked);
+    void confirm_held(PodIndex index, const Pod& pod, const Held& held);
+    void release(PodIndex index);  // what it holds; the record stays
+    void forget_share(PodRecord& record);
+    void let_go(PodIndex index);  // the same, and the record goes where only a request named it
+    void remove(PodIndex index);  // the pod is gone
+    void stop_awaiting(PodIndex index);
+    std::size_t end_missed(Nanoseconds now);
+    void set_stage(PodRecord& record, PodStage stage);
+    void learn(PodIndex index, const Question& asked);
 
     Expected<PolicySlot> policy_for(const Pod& pod, std::string_view name);
     Expected<Question> question(const Pod& pod, std::string_view policy);
-    Fit fit_among(const Question& asked, std::span<const NodeIndex> among,
-                  std::optional<std::size_t>& alternative);
+    Expected<Question> question(const Pod& pod, PolicySlot policy);
+    Expected<void> check_synced() const;
+    Expected<void> check_unbound(PodIndex index) const;
+    Expected<PodIndex> pod_of(const PodKey& key) const;
+    Expected<BindPlan> plan_bind(PodIndex index, NodeIndex node, Nanoseconds now);
+    Fit only_where_held(const PodRecord& record, std::span<const NodeIndex> among) const;
+    struct Found {
+        Fit fit;
+        std::size_t alternative = 0;  // that the best node serves
+        std::uint64_t draw = 0;       // with which devices are found there
+    };
+    Found fit_among(const Question& asked, std::span<const NodeIndex> among);
+    Choice choice_of(const Question& asked, NodeIndex node, const Found& found);
     Expected<void> hold(PodIndex index, Question asked, Choice choice, Nanoseconds deadline);
+    bool still_fits(const PodRecord& record) const;
     Expected<Choice> choose_on(NodeIndex node, const Question& asked);
     Expected<void> move_hold(PodIndex index, NodeIndex node, Nanoseconds now);
     bool suffices(const Question& asked, NodeIndex node, std::span<const PodIndex> gone);
     std::vector<PodIndex> lesser_pods(NodeIndex node, std::int32_t priority,
                                       std::span<const PodIndex> but) const;
+    std::optional<std::vector<PodIndex>> fewest_others(const Question& asked, NodeIndex node,
+                                                       std::span<const PodIndex> gone,
+                                                       std::span<const PodIndex> others);
 
     MirrorOptions options_;
     Vocabulary names_;
@@ -112,12 +141,22 @@ class Mirror::State {
     PodBook pods_;
     std::unique_ptr<Engine> engine_;  // once everything has been listed
     std::map<std::string, PolicySlot, std::less<>> policies_;
-    std::vector<NodeFacts> nodes_;              // by NodeIndex
-    mutable std::vector<NodeIndex> successor_;  // whose name came after this one's, last time
+    std::vector<NodeFacts> nodes_;  // by NodeIndex
+    // Whose name came after this one's, last time; the name beside, to compare it at once.
+    struct Successor {
+        NodeIndex node;
+        std::string_view name;
+    };
+    mutable std::vector<Successor> successor_;
     std::map<std::string, UnhealthyGpus, std::less<>> unhealthy_;  // by node
-    // Lists that came before all of them were there.
-    std::optional<std::vector<Node>> first_nodes_;
-    std::optional<std::vector<Pod>> first_pods_;
+    std::size_t present_ = 0;                                      // nodes that are there
+    std::size_t held_ = 0;                                         // pods that are held or binding
+    std::map<std::string, std::vector<PodIndex>, std::less<>> awaiting_;  // by node not known
+    std::uint32_t pod_lists_ = 0;
+    std::map<std::string, std::optional<Nanoseconds>> missed_;  // uid, and until when it counts
+    // Lists that came before all of them were there, with the changes since.
+    std::optional<std::map<std::string, Node, std::less<>>> first_nodes_;
+    std::optional<FirstPods> first_pods_;
     bool config_maps_listed_ = false;
     bool unit_known_ = false;
     std::deque<std::string> notes_;

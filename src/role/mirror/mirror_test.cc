@@ -42,6 +42,18 @@ class MirrorTest : public ::testing::Test {
     }
     std::vector<NodeIndex> both() const { return {mirror_.find_node("a"), mirror_.find_node("b")}; }
     Fit filter(const Pod& pod) { return mirror_.filter(pod, both(), {"", kNow}).value(); }
+    // Filtered, and bound where it is best. The pod as the API shows it then.
+    Pod bind(Pod pod, BindResult result = BindResult::bound) {
+        const Fit fit = filter(pod);
+        EXPECT_LT(fit.best, 2U);
+        pod.node_name = mirror_.node_name(both().at(fit.best));
+        auto plan = mirror_.prepare_bind(key(pod), pod.node_name, kNow);
+        EXPECT_TRUE(plan);
+        mirror_.bind_ended(key(pod), result, kNow);
+        pod.annotations = plan->annotations;
+        return pod;
+    }
+    std::string other(const Pod& pod) const { return pod.node_name == "a" ? "b" : "a"; }
     PodKey key(const Pod& pod) const { return {pod.space, pod.name, pod.uid}; }
     std::int64_t used(std::string_view node) {
         std::int64_t sum = 0;
@@ -157,11 +169,9 @@ TEST_F(MirrorTest, APodBoundToANodeThatComesLaterIsCountedThen) {
 
 TEST_F(MirrorTest, VictimsAreThoseThatFreeEnoughOfOneGpu) {
     start();
-    std::vector<std::string> small;
     for (int i = 0; i < 8; ++i) {  // 8 units each: both GPUs of both nodes are full
         const Pod pod = gpu_pod(fmt::format("s{}", i), 8);
-        const Fit fit = filter(pod);
-        ASSERT_LT(fit.best, 2U);
+        bind(pod);
     }
     Pod large = gpu_pod("large", 16);
     large.priority = 100;
@@ -174,6 +184,108 @@ TEST_F(MirrorTest, VictimsAreThoseThatFreeEnoughOfOneGpu) {
     EXPECT_EQ(victims->size(), 3U);
     large.priority = 0;
     EXPECT_FALSE(mirror_.victims_needed(large, a, chosen, {"", kNow}));
+}
+
+// kube-scheduler tries again after a bind that nobody answered. The first may have come through.
+TEST_F(MirrorTest, AShareInDoubtIsNotGivenAwayForASecondOne) {
+    start();
+    const Pod pod = gpu_pod("p", 8);
+    const Pod bound = bind(pod, BindResult::unknown);
+    const Fit again = filter(pod);
+    EXPECT_EQ(again.fitting, 1U);
+    EXPECT_EQ(mirror_.node_name(both()[again.best]), bound.node_name);
+    EXPECT_FALSE(mirror_.prepare_bind(key(pod), other(bound), kNow));
+    EXPECT_EQ(used(bound.node_name), 8 * 1024);
+    const auto repeated = mirror_.prepare_bind(key(pod), bound.node_name, kNow);
+    ASSERT_TRUE(repeated);
+    EXPECT_EQ(repeated->annotations.at("ALIYUN_COM_GPU_MEM_IDX"),
+              bound.annotations.at("ALIYUN_COM_GPU_MEM_IDX"));
+    mirror_.bind_ended(key(pod), BindResult::unknown, kNow);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 21'000'000'000)), 1U);
+    EXPECT_EQ(filter(pod).fitting, 2U);
+}
+
+TEST_F(MirrorTest, AHeldShareThatOthersTookIsChosenAnewOrRefused) {
+    start();
+    const Pod pod = gpu_pod("p", 16);
+    const Fit fit = filter(pod);
+    const std::string node(mirror_.node_name(both()[fit.best]));
+    const auto taken_by = [&](const std::string& name, const std::string& gpu) {
+        Pod foreign = gpu_pod(name, 16, node);
+        foreign.annotations["ALIYUN_COM_GPU_MEM_IDX"] = gpu;
+        foreign.annotations["ALIYUN_COM_GPU_MEM_POD"] = "16";
+        mirror_.pod_changed(foreign);
+    };
+    taken_by("thief0", "0");
+    const auto plan = mirror_.prepare_bind(key(pod), node, kNow);
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->annotations.at("ALIYUN_COM_GPU_MEM_IDX"), "1");
+    mirror_.bind_ended(key(pod), BindResult::refused, kNow);
+    EXPECT_EQ(mirror_.held_count(), 0U);
+    ASSERT_EQ(filter(pod).fitting, 2U);
+    taken_by("thief1", "1");
+    EXPECT_FALSE(mirror_.prepare_bind(key(pod), node, kNow));
+    EXPECT_EQ(mirror_.held_count(), 0U);
+}
+
+TEST_F(MirrorTest, ADeviceThatFellIllTakesNoShareThatWasHeldOnIt) {
+    start();
+    const Pod pod = gpu_pod("p", 8);
+    const Fit fit = filter(pod);
+    const std::string node(mirror_.node_name(both()[fit.best]));
+    mirror_.config_map_changed({"kube-system", "unhealthy-gpu-" + node, {{"gpus", "0,1"}}});
+    EXPECT_FALSE(mirror_.prepare_bind(key(pod), node, kNow));
+}
+
+TEST_F(MirrorTest, APodOnANodeThatIsNotKnownIsBoundAllTheSame) {
+    start({gpu_pod("p", 8, "c")});
+    EXPECT_FALSE(mirror_.filter(gpu_pod("p", 8), both(), {"", kNow}));
+    EXPECT_FALSE(mirror_.prepare_bind({"default", "p", "uid-p"}, "a", kNow));
+    EXPECT_TRUE(mirror_.prepare_bind({"default", "p", "uid-p"}, "c", kNow)->bound_already);
+    mirror_.pod_gone(gpu_pod("p", 8));
+    mirror_.node_changed(gpu_node("c"));
+    EXPECT_EQ(mirror_.pod_count(), 0U);
+}
+
+// It came and went while the watch was cut.
+TEST_F(MirrorTest, APodThatWasBoundAndNeverSeenEndsAfterAList) {
+    start();
+    const Pod bound = bind(gpu_pod("p", 8));
+    const Nanoseconds later(kNow.value() + 3'600'000'000'000);
+    EXPECT_EQ(mirror_.expire(later), 0U);
+    mirror_.replace_pods({});
+    EXPECT_EQ(mirror_.expire(later), 0U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() + 19'000'000'000)), 0U);
+    EXPECT_EQ(mirror_.pod_count(), 1U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() + 21'000'000'000)), 1U);
+    EXPECT_EQ(mirror_.pod_count(), 0U);
+    // The list was older than the bind, and the watch tells in time.
+    const Pod second = bind(gpu_pod("q", 8));
+    mirror_.replace_pods({});
+    EXPECT_EQ(mirror_.expire(later), 0U);
+    mirror_.pod_changed(second);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() * 2)), 0U);
+    EXPECT_EQ(mirror_.pod_count(), 1U);
+}
+
+TEST_F(MirrorTest, DevicesThatNothingTellsAreCountedEvenWhereNoneIsFree) {
+    Pod bad = gpu_pod("bad", 8, "a");
+    bad.annotations["ALIYUN_COM_GPU_MEM_IDX"] = "first";
+    start({bad, gpu_pod("x", 16, "a"), gpu_pod("y", 16, "a")});
+    EXPECT_EQ(used("a"), 40 * 1024);
+    EXPECT_EQ(mirror_.cluster().over_committed_gpus(), 1);
+    EXPECT_EQ(filter(gpu_pod("p", 1)).fitting, 1U);
+    // Told again, nothing changes; the node described anew, neither.
+    mirror_.pod_changed(bad);
+    mirror_.node_gone("a");
+    mirror_.node_changed(gpu_node("a"));
+    EXPECT_EQ(used("a"), 40 * 1024);
+    EXPECT_TRUE(mirror_.ledger().verify().empty());
+}
+
+TEST_F(MirrorTest, ANodeThatIsNotKnownHasAVerdict) {
+    start();
+    EXPECT_FALSE(mirror_.verdict(gpu_pod("p", 8), NodeIndex(), {"", kNow}).fits());
 }
 
 }  // namespace

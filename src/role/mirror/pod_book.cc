@@ -1,15 +1,13 @@
 #include "role/mirror/pod_book.h"
 
-#include <functional>
-
 #include "base/assert.h"
 
 namespace tessera {
 
 PodIndex PodBook::open(const Pod& pod) {
     TESSERA_ASSERT(!pod.uid.empty(), "pods without uid are refused where they enter");
-    if (const auto known = by_uid_.find(pod.uid); known != by_uid_.end()) {
-        return known->second;
+    if (const PodIndex known = find(pod.uid); known.valid()) {
+        return known;
     }
     PodIndex index(static_cast<std::uint32_t>(records_.size()));
     if (free_.empty()) {
@@ -22,30 +20,29 @@ PodIndex PodBook::open(const Pod& pod) {
     record.space = pod.space;
     record.name = pod.name;
     record.uid = pod.uid;
-    by_uid_.emplace(pod.uid, index);
-    by_name_[full_name(pod.space, pod.name)] = index;
+    by_uid_.insert(index);
+    by_name_.erase(Name(pod.space, pod.name));
+    by_name_.insert(index);
     return index;
 }
 
 PodIndex PodBook::find(std::string_view uid) const {
     const auto found = by_uid_.find(uid);
-    return found == by_uid_.end() ? PodIndex() : found->second;
+    return found == by_uid_.end() ? PodIndex() : *found;
 }
 
 PodIndex PodBook::find(std::string_view space, std::string_view name) const {
-    const auto found = by_name_.find(full_name(space, name));
-    return found == by_name_.end() ? PodIndex() : found->second;
+    const auto found = by_name_.find(Name(space, name));
+    return found == by_name_.end() ? PodIndex() : *found;
 }
 
 void PodBook::close(PodIndex index) {
-    PodRecord& record = records_[index.slot()];
-    by_uid_.erase(record.uid);
+    by_uid_.erase(index);
     // A pod of the same name may have come since.
-    const std::string name = full_name(record.space, record.name);
-    if (const auto named = by_name_.find(name); named != by_name_.end() && named->second == index) {
+    if (const auto named = by_name_.find(index); named != by_name_.end() && *named == index) {
         by_name_.erase(named);
     }
-    record = PodRecord();
+    records_[index.slot()] = PodRecord();
     free_.push_back(index);
 }
 

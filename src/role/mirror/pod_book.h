@@ -1,12 +1,14 @@
 // The pods that a mirror knows, by uid, each with a dense index that the ledger's owners go by.
 //
 // An index is given out again when its pod has gone: memory follows the number of pods that are
-// there, not of those that ever were.
+// there, not of those that ever were. A record stays where it is until it is closed.
 #pragma once
 
-#include <tsl/robin_map.h>
+#include <tsl/robin_set.h>
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,27 +28,43 @@ enum class PodStage : std::uint8_t {
     foreign,  // by others: its share counts, and that is all
 };
 
+// What was decided for a pod while the API does not tell it yet.
+struct Decided {
+    PodDemand asked;
+    Choice choice;
+};
+
 struct PodRecord {
     std::string space;
     std::string name;
     std::string uid;
-    std::string node;                  // where it holds, or is bound to
-    std::unique_ptr<Pod> pod;          // as last seen: of those that ask for GPUs, or are not bound
-    std::unique_ptr<PodDemand> asked;  // what it asks for, while it is held or being bound
-    Choice choice{};                   // while it holds something as ours
-    PodStage stage = PodStage::pending;
+    std::string awaited;               // the node it is bound to, while that is not known
+    std::string packed;                // a bound pod with devices, as last seen (pod_pack.h)
+    std::unique_ptr<Pod> pod;          // as last seen, while it is not bound
+    std::unique_ptr<Decided> decided;  // while it is held or being bound
+    NodeIndex node;                    // where it holds
+    ClassIndex learnt;                 // by which a policy was told of its arrival
+    std::uint32_t list = 0;            // the last list of all pods that had it
     std::int32_t priority = 0;
-    bool seen = false;         // by the API's word, not only by a request's
-    bool learnt = false;       // a policy has been told of its arrival
-    bool awaits_node = false;  // bound to a node that is not known yet
+    PolicySlot policy = kFirstPolicy;  // that was told
+    PodStage stage = PodStage::pending;
+    bool seen = false;      // by the API's word, not only by a request's
+    bool in_doubt = false;  // held, and perhaps bound: the API server did not answer
 
     bool holds() const { return stage != PodStage::pending; }
     bool ours() const { return holds() && stage != PodStage::foreign; }
+    bool bound() const {
+        return stage == PodStage::bound || stage == PodStage::foreign || !awaited.empty();
+    }
     std::string owner() const { return space + '/' + name + '/' + uid; }
 };
 
 class PodBook {
   public:
+    PodBook() = default;
+    PodBook(const PodBook&) = delete;  // the tables look into the records
+    PodBook& operator=(const PodBook&) = delete;
+
     // The pod's record, a new one where it is not known.
     PodIndex open(const Pod& pod);
     PodIndex find(std::string_view uid) const;                           // none() if not known
@@ -66,33 +84,59 @@ class PodBook {
         }
     }
 
-    template <class Visit>
-    void each(Visit visit) const {
-        for (std::uint32_t i = 0; i < records_.size(); ++i) {
-            if (!records_[i].uid.empty()) {
-                visit(PodIndex(i), records_[i]);
-            }
-        }
-    }
-
   private:
-    // A look-up must not make a string of a view.
+    using Records = std::deque<PodRecord>;
+    using Name = std::pair<std::string_view, std::string_view>;  // namespace, name
+
+    // Tables of indices alone: the strings are in the records.
+    struct UidOf {
+        const Records* records;
+        std::string_view operator()(PodIndex index) const { return (*records)[index.slot()].uid; }
+        std::string_view operator()(std::string_view uid) const { return uid; }
+    };
+    struct NameOf {
+        const Records* records;
+        Name operator()(PodIndex index) const {
+            const PodRecord& record = (*records)[index.slot()];
+            return {record.space, record.name};
+        }
+        Name operator()(const Name& name) const { return name; }
+    };
+    template <class KeyOf>
     struct Hash {
-        using is_transparent = void;
-        std::size_t operator()(std::string_view text) const {
+        KeyOf key;
+        template <class T>
+        std::size_t operator()(const T& of) const {
+            return mix(key(of));
+        }
+        static std::size_t mix(std::string_view text) {
             return std::hash<std::string_view>{}(text);
         }
+        static std::size_t mix(const Name& name) { return mix(name.first) * 31 + mix(name.second); }
     };
-    using Map = tsl::robin_map<std::string, PodIndex, Hash, std::equal_to<>>;
-
-    static std::string full_name(std::string_view space, std::string_view name) {
-        return std::string(space) + '/' + std::string(name);
+    template <class KeyOf>
+    struct Equal {
+        using is_transparent = void;
+        KeyOf key;
+        template <class A, class B>
+        bool operator()(const A& a, const B& b) const {
+            return key(a) == key(b);
+        }
+    };
+    // With the hash beside the index: most look-ups touch no record but the one that is meant.
+    template <class KeyOf>
+    using Table =
+        tsl::robin_set<PodIndex, Hash<KeyOf>, Equal<KeyOf>, std::allocator<PodIndex>, true>;
+    template <class KeyOf>
+    Table<KeyOf> table() {
+        const KeyOf key{&records_};
+        return Table<KeyOf>(0, Hash<KeyOf>{key}, Equal<KeyOf>{key});
     }
 
-    std::vector<PodRecord> records_;
+    Records records_;
     std::vector<PodIndex> free_;
-    Map by_uid_;
-    Map by_name_;
+    Table<UidOf> by_uid_ = table<UidOf>();
+    Table<NameOf> by_name_ = table<NameOf>();
 };
 
 }  // namespace tessera

@@ -1,0 +1,662 @@
+// A mirror against a plain model: an API server that tells late, twice or by a new list, other
+// schedulers, and a kube-scheduler that asks the extender. TESSERA_PROPERTY_SCALE=n tries n times
+// as many histories.
+//
+// The model keeps what the mirror has been told and what it was answered, and recomputes from that,
+// pod by pod, what is taken and what fits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dialect/gpushare.h"
+#include "role/intake/intake.h"
+#include "role/mirror/mirror.h"
+#include "role/mirror/test_api.h"
+
+namespace tessera {
+namespace {
+
+using testing::Ask;
+using testing::Event;
+using testing::one_in;
+
+constexpr std::int64_t kHoldFor = 20'000'000'000;
+
+// What is taken of a device, a node; all by plain sums.
+struct GpuTaken {
+    std::int64_t milli = 0;
+    std::int64_t memory = 0;
+    int shares = 0;
+    bool whole = false;
+};
+struct NodeTaken {
+    std::int64_t cpu = 0;
+    std::int64_t memory = 0;
+    int pods = 0;
+    std::vector<GpuTaken> gpus;
+};
+
+// What the mirror decided about a pod and the API has not told yet.
+struct Pending {
+    enum class State { held, binding, bound } state = State::held;
+    std::string node;
+    Placement placement;
+    std::int64_t deadline = 0;
+    bool in_doubt = false;
+    std::optional<std::int64_t> missed_until{};
+    bool missed = false;
+};
+
+struct Post {  // a Binding on its way to the API server
+    PodKey key;
+    BindPlan plan;
+};
+
+class History : private testing::TestApi {
+  public:
+    explicit History(std::uint64_t seed)
+        : TestApi(seed), key_(one_in(rng_, 2) ? "secret" : ""), mirror_(options()) {
+        for (int n = 0; n < 3; ++n) {
+            change_node(n);
+        }
+        for (int i = 0; i < 6; ++i) {
+            create_pod();
+        }
+        events_.clear();
+        told_nodes_ = nodes_;
+        told_pods_ = pods_;
+        // In any order, and with events between them.
+        list_maps();
+        mirror_.replace_pods(values(told_pods_));
+        if (one_in(rng_, 2)) {
+            change_pod_status();
+            deliver_all();
+        }
+        list_nodes();
+        EXPECT_TRUE(mirror_.synced());
+    }
+
+    void run(int steps) {
+        for (int step = 0; step < steps && !::testing::Test::HasFailure(); ++step) {
+            SCOPED_TRACE("step " + std::to_string(step));
+            one_step();
+            check();
+        }
+        deliver_all();
+        while (!posts_.empty()) {
+            end_post();
+        }
+        deliver_all();
+        now_ += 10 * kHoldFor;
+        expire();
+        list_pods();
+        expire();
+        now_ += 10 * kHoldFor;
+        expire();
+        check();
+        EXPECT_EQ(mirror_.held_count(), 0U);
+        check_rebuilt();
+    }
+
+    std::map<std::string, int> tally;
+
+  private:
+    MirrorOptions options() const {
+        MirrorOptions result;
+        result.signing_key = key_;
+        return result;
+    }
+
+    template <class Map>
+    static std::vector<typename Map::mapped_type> values(const Map& map) {
+        std::vector<typename Map::mapped_type> result;
+        for (const auto& [key, value] : map) {
+            result.push_back(value);
+        }
+        return result;
+    }
+
+    // --- what the mirror is told
+
+    void deliver() {
+        if (!events_.empty()) {
+            const Event event = std::move(events_.front());
+            events_.pop_front();
+            tell(event);
+            if (one_in(rng_, 5)) {
+                tell(event);
+            }
+        }
+    }
+
+    void deliver_all() {
+        while (!events_.empty()) {
+            deliver();
+        }
+    }
+
+    void tell(const Event& event) {
+        switch (event.kind) {
+            case Event::Kind::node:
+                told_nodes_[event.node.name] = event.node;
+                mirror_.node_changed(event.node);
+                break;
+            case Event::Kind::node_gone:
+                told_nodes_.erase(event.node.name);
+                mirror_.node_gone(event.node.name);
+                break;
+            case Event::Kind::pod:
+                told(event.pod);
+                mirror_.pod_changed(event.pod);
+                break;
+            case Event::Kind::pod_gone:
+                forget(event.pod.uid);
+                mirror_.pod_gone(event.pod);
+                break;
+            case Event::Kind::map:
+                told_maps_[event.map.name] = event.map;
+                mirror_.config_map_changed(event.map);
+                break;
+            case Event::Kind::map_gone:
+                told_maps_.erase(event.map.name);
+                mirror_.config_map_gone(event.map.space, event.map.name);
+                break;
+        }
+    }
+
+    void told(const Pod& pod) {
+        if (pod.ended()) {
+            forget(pod.uid);
+            return;
+        }
+        told_pods_[pod.uid] = pod;
+        if (!pod.node_name.empty()) {
+            pending_.erase(pod.uid);
+        }
+    }
+
+    void forget(const std::string& uid) {
+        told_pods_.erase(uid);
+        pending_.erase(uid);
+    }
+
+    void drop_events(std::initializer_list<Event::Kind> kinds) {
+        std::erase_if(events_, [&](const Event& event) {
+            return std::find(kinds.begin(), kinds.end(), event.kind) != kinds.end();
+        });
+    }
+
+    void list_nodes() {
+        drop_events({Event::Kind::node, Event::Kind::node_gone});
+        told_nodes_ = nodes_;
+        mirror_.replace_nodes(values(nodes_));
+    }
+
+    void list_maps() {
+        drop_events({Event::Kind::map, Event::Kind::map_gone});
+        told_maps_ = maps_;
+        mirror_.replace_config_maps(values(maps_));
+    }
+
+    void list_pods() {
+        drop_events({Event::Kind::pod, Event::Kind::pod_gone});
+        const std::map<std::string, Pod> before = told_pods_;
+        for (const auto& [uid, pod] : before) {
+            if (!pods_.contains(uid)) {
+                forget(uid);
+            }
+        }
+        for (const auto& [uid, pod] : pods_) {
+            told(pod);
+        }
+        for (auto& [uid, one] : pending_) {
+            one.missed =
+                one.missed || (one.state == Pending::State::bound && !told_pods_.contains(uid));
+        }
+        mirror_.replace_pods(values(pods_));
+    }
+
+    void expire() {
+        mirror_.expire(Nanoseconds(now_));
+        for (auto at = pending_.begin(); at != pending_.end();) {
+            at = over(at->first, at->second) ? pending_.erase(at) : std::next(at);
+        }
+    }
+
+    bool over(const std::string& uid, Pending& one) {
+        if (one.state != Pending::State::bound) {
+            return one.state == Pending::State::held && one.deadline <= now_;
+        }
+        if (!one.missed || told_pods_.contains(uid)) {
+            return false;
+        }
+        one.missed_until = one.missed_until.value_or(now_ + kHoldFor);
+        return *one.missed_until <= now_;
+    }
+
+    // --- the plain rules
+
+    std::optional<NodeSpec> spec_of(const std::string& name) {
+        const auto found = told_nodes_.find(name);
+        if (found == told_nodes_.end()) {
+            return std::nullopt;
+        }
+        NodeSpec spec = take_node(found->second, context_).value();
+        if (const auto map = told_maps_.find("unhealthy-gpu-" + name); map != told_maps_.end()) {
+            mark_unhealthy(spec, read_unhealthy_gpus(map->second.data.at("gpus")));
+        }
+        return spec;
+    }
+
+    // Where the mirror has it in its ledger; an error of the test when it is there twice.
+    std::optional<Placement> in_ledger(const std::string& uid) {
+        std::optional<Placement> found;
+        const auto seen = by_uid_.find(uid);
+        if (seen != by_uid_.end()) {
+            EXPECT_EQ(seen->second.size(), 1U) << uid << " is counted twice";
+            found = seen->second.front();
+        }
+        return found;
+    }
+
+    // Sums of all that the model knows to be taken on a node.
+    NodeTaken taken_on(const std::string& name, const NodeSpec& spec, const std::string& but = "") {
+        NodeTaken taken;
+        taken.gpus.resize(16);
+        const auto add = [&](const Placement& one) {
+            taken.cpu += one.cpu.value();
+            taken.memory += one.memory.value();
+            taken.pods += 1;
+            for (const DeviceGrant& grant : one.grants) {
+                GpuTaken& gpu = taken.gpus[grant.gpu.slot()];
+                gpu.milli += grant.milli.value();
+                gpu.memory += grant.memory.value();
+                gpu.shares += 1;
+                gpu.whole = gpu.whole || grant.milli == kWholeGpu;
+            }
+        };
+        for (const auto& [uid, pod] : told_pods_) {
+            if (pod.node_name == name && uid != but) {
+                if (const auto held = share_of(pod, spec)) {
+                    add(*held);
+                }
+            }
+        }
+        for (const auto& [uid, one] : pending_) {
+            if (one.node == name && uid != but) {
+                add(one.placement);
+            }
+        }
+        return taken;
+    }
+
+    // By its annotations; where they do not tell, what the mirror guessed.
+    std::optional<Placement> share_of(const Pod& pod, const NodeSpec& spec) {
+        auto held = read_held(pod, spec, context_, key_);
+        if (held && !held->devices_unknown) {
+            return held->placement;
+        }
+        return in_ledger(pod.uid);
+    }
+
+    bool fits_plainly(const Pod& pod, const std::string& name) {
+        const auto spec = spec_of(name);
+        if (!spec) {
+            return false;
+        }
+        const NodeTaken taken = taken_on(name, *spec, pod.uid);
+        const std::int64_t cpu = pod.containers[0].requests.at("cpu").milli_up().value();
+        // What is not asked for is not short, whatever others took of it.
+        if ((cpu > 0 && taken.cpu + cpu > spec->cpu.value()) || taken.pods + 1 > spec->pods) {
+            return false;
+        }
+        const Ask ask = asks_.at(pod.uid);
+        for (std::size_t g = 0; g < spec->gpus.size(); ++g) {
+            const GpuTaken& gpu = taken.gpus[g];
+            const bool milli = ask.milli == 0 || gpu.milli + ask.milli <= 1000;
+            const bool memory = gpu.memory + ask.memory_mib <= spec->gpus[g].memory.value();
+            const bool room = ask.whole() ? gpu.shares == 0 : !gpu.whole && milli && memory;
+            if (room && spec->gpus[g].health == Health::ok) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // For failures.
+    std::string told(const std::string& name, const Pod& pod) {
+        const Ask ask = asks_.at(pod.uid);
+        std::string text = fmt::format("asks {} milli, {} MiB;", ask.milli, ask.memory_mib);
+        const auto spec = spec_of(name);
+        for (std::size_t g = 0; spec && g < spec->gpus.size(); ++g) {
+            const GpuTaken gpu = taken_on(name, *spec, pod.uid).gpus[g];
+            text += fmt::format(" GPU {}: {} shares of {} milli, {} of {} MiB, health {};", g,
+                                gpu.shares, gpu.milli, gpu.memory, spec->gpus[g].memory.value(),
+                                static_cast<int>(spec->gpus[g].health));
+        }
+        return text;
+    }
+
+    // --- kube-scheduler
+
+    std::vector<std::string> names() const { return {"n0", "n1", "n2", "n3", "ghost"}; }
+
+    void filter() {
+        Pod* pod = any_pod(false);
+        std::optional<Pod> gone;
+        if (pod == nullptr || one_in(rng_, 20)) {
+            gone = make_pod("unheard");  // never reaches the API
+            pod = &*gone;
+        }
+        ++tally["filter"];
+        look();
+        std::vector<NodeIndex> among;
+        std::vector<bool> plain;
+        for (const std::string& name : names()) {
+            among.push_back(mirror_.find_node(name));
+            plain.push_back(fits_plainly(*pod, name));
+        }
+        const auto known = pending_.find(pod->uid);
+        const bool bound = told_pods_.contains(pod->uid) && !told_pods_[pod->uid].node_name.empty();
+        const auto fit = mirror_.filter(*pod, among, {"", Nanoseconds(now_)});
+        if (bound || (known != pending_.end() && known->second.state != Pending::State::held)) {
+            ++tally["filter refused"];
+            EXPECT_FALSE(fit);
+            return;
+        }
+        ASSERT_TRUE(fit) << fit.error().message;
+        if (known != pending_.end() && known->second.in_doubt) {
+            ++tally["filter in doubt"];
+            EXPECT_LE(fit->fitting, 1U);
+            if (fit->best != SIZE_MAX) {
+                EXPECT_EQ(names()[fit->best], known->second.node);
+            }
+            return;
+        }
+        pending_.erase(pod->uid);
+        for (std::size_t n = 0; n < among.size(); ++n) {
+            EXPECT_EQ(fit->keys[n] != 0, plain[n])
+                << names()[n] << " for " << pod->uid << ": " << told(names()[n], *pod);
+        }
+        EXPECT_EQ(fit->best != SIZE_MAX, fit->fitting > 0);
+        if (fit->best != SIZE_MAX) {
+            EXPECT_TRUE(plain[fit->best]);
+            keep(pod->uid, names()[fit->best]);
+            last_filtered_ = *pod;
+        }
+    }
+
+    // The mirror holds a share now; it must be what was asked for.
+    void keep(const std::string& uid, const std::string& node) {
+        look();
+        const auto held = in_ledger(uid);
+        ASSERT_TRUE(held) << uid << " holds nothing";
+        EXPECT_EQ(mirror_.node_name(held->node), node);
+        ASSERT_EQ(held->grants.size(), 1U);
+        EXPECT_EQ(held->grants[0].milli.value(), asks_.at(uid).milli);
+        EXPECT_GE(held->grants[0].memory.value(), asks_.at(uid).memory_mib);
+        Pending one;
+        one.node = node;
+        one.placement = *held;
+        one.deadline = now_ + kHoldFor;
+        pending_[uid] = one;
+    }
+
+    void bind() {
+        Pod* pod = any_pod(false);
+        if (last_filtered_ && !one_in(rng_, 4)) {
+            pod = &*last_filtered_;
+        }
+        if (pod == nullptr) {
+            return;
+        }
+        const PodKey key{pod->space, pod->name, pod->uid};
+        const auto known = pending_.find(pod->uid);
+        const std::string node = known != pending_.end() && !one_in(rng_, 3)
+                                     ? known->second.node
+                                     : names()[rng_.below(5)];
+        look();
+        const bool fits = fits_plainly(*pod, node);
+        const std::optional<Pending> before =
+            known == pending_.end() ? std::nullopt : std::optional(known->second);
+        auto plan = mirror_.prepare_bind(key, node, Nanoseconds(now_));
+        ++tally[plan ? "bind" : "bind refused"];
+        if (before && (before->state != Pending::State::held || before->in_doubt)) {
+            if (!plan) {
+                return;  // what may be bound stays as it is
+            }
+            if (before->state != Pending::State::held) {
+                EXPECT_TRUE(plan->bound_already);
+                return;
+            }
+        } else if (!plan) {
+            if (told_nodes_.contains(node)) {
+                pending_.erase(pod->uid);
+            }
+            return;
+        }
+        if (plan->bound_already) {
+            EXPECT_EQ(told_pods_.at(pod->uid).node_name, node);
+            return;
+        }
+        EXPECT_TRUE(fits) << pod->uid << " on " << node;
+        keep(pod->uid, node);
+        pending_[pod->uid].state = Pending::State::binding;
+        posts_.push_back({{plan->space, plan->name, plan->uid}, *plan});
+    }
+
+    // The API server answers, or the answer is lost; the write may have happened in both cases.
+    void end_post() {
+        if (posts_.empty()) {
+            return;
+        }
+        const auto at = posts_.begin() + pick(posts_.size());
+        const Post post = *at;
+        posts_.erase(at);
+        const auto found = pods_.find(post.key.uid);
+        const bool accepted = found != pods_.end() && found->second.node_name.empty() &&
+                              !found->second.deleting && !one_in(rng_, 6);
+        if (accepted) {
+            Pod& pod = found->second;
+            pod.node_name = post.plan.node;
+            for (const auto& [key, value] : post.plan.annotations) {
+                pod.annotations[key] = value;
+            }
+            for (const auto& [key, value] : post.plan.labels) {
+                pod.labels[key] = value;
+            }
+            events_.push_back({Event::Kind::pod, {}, pod});
+        }
+        if (one_in(rng_, 3)) {
+            deliver_all();
+        }
+        const BindResult result = one_in(rng_, 4) ? BindResult::unknown
+                                  : accepted      ? BindResult::bound
+                                                  : BindResult::refused;
+        mirror_.bind_ended(post.key, result, Nanoseconds(now_));
+        const auto one = pending_.find(post.key.uid);
+        if (one == pending_.end() || one->second.state != Pending::State::binding) {
+            return;
+        }
+        if (result == BindResult::refused) {
+            pending_.erase(one);
+        } else if (result == BindResult::bound) {
+            one->second.state = Pending::State::bound;
+        } else {
+            one->second.state = Pending::State::held;
+            one->second.in_doubt = true;
+            one->second.deadline = now_ + kHoldFor;
+        }
+    }
+
+    void one_step() {
+        const std::uint64_t lot = rng_.below(100);
+        if (lot < 22) {
+            filter();
+        } else if (lot < 36) {
+            bind();
+        } else if (lot < 48) {
+            end_post();
+        } else if (lot < 66) {
+            deliver();
+        } else if (lot < 76) {
+            create_pod();
+        } else if (lot < 83) {
+            end_pod();
+        } else if (lot < 86) {
+            change_pod_status();
+        } else if (lot < 89) {
+            change_node(static_cast<int>(rng_.below(4)));
+        } else if (lot < 90) {
+            remove_node();
+        } else if (lot < 93) {
+            change_health();
+        } else if (lot < 96) {
+            now_ += static_cast<std::int64_t>(rng_.below(kHoldFor));
+            expire();
+        } else if (lot < 97) {
+            list_pods();
+        } else if (lot < 98) {
+            list_nodes();
+        } else if (lot < 99) {
+            list_maps();
+        } else if (Pod* pod = any_pod(false)) {
+            const std::vector<NodeIndex> among{mirror_.find_node("n0"), mirror_.find_node("n1")};
+            EXPECT_TRUE(mirror_.rank(*pod, among, {"", Nanoseconds(now_)}));
+            EXPECT_TRUE(mirror_.explain(*pod, {"", Nanoseconds(now_)}));
+            (void)mirror_.victims_needed(*pod, among[0], {}, {"", Nanoseconds(now_)});
+        }
+    }
+
+    // --- after every step
+
+    // Who is where by the mirror's own report.
+    void look() {
+        by_uid_.clear();
+        for (std::uint32_t n = 0; n < mirror_.cluster().size(); ++n) {
+            for (OwnerId owner : mirror_.ledger().owners_on(NodeIndex(n))) {
+                const std::string uid(mirror_.uid_of(owner));
+                by_uid_[uid].push_back(mirror_.ledger().placement(owner).value());
+            }
+        }
+    }
+
+    void check() {
+        look();
+        const std::vector<std::string> faults = mirror_.ledger().verify();
+        ASSERT_TRUE(faults.empty()) << faults.front();
+        ASSERT_TRUE(mirror_.cluster().consistent());
+        std::size_t tentative = 0;
+        for (const auto& [uid, one] : pending_) {
+            tentative += one.state == Pending::State::bound ? 0 : 1;
+            const auto held = in_ledger(uid);
+            ASSERT_TRUE(held) << uid << " lost its share";
+            ASSERT_EQ(held->node, one.placement.node) << uid;
+            ASSERT_EQ(held->grants, one.placement.grants) << uid;
+        }
+        // Those bound to nodes that have gone may be held there until a deadline.
+        ASSERT_GE(mirror_.held_count(), tentative);
+        for (const auto& [uid, pod] : told_pods_) {
+            const auto spec = pod.node_name.empty() ? std::nullopt : spec_of(pod.node_name);
+            if (!spec) {
+                continue;
+            }
+            const auto held = in_ledger(uid);
+            ASSERT_TRUE(held) << uid << " is bound and not counted";
+            ASSERT_EQ(mirror_.node_name(held->node), pod.node_name) << uid;
+            const auto share = share_of(pod, *spec);
+            ASSERT_EQ(held->grants.size(), share->grants.size()) << uid;
+            for (std::size_t g = 0; g < share->grants.size(); ++g) {
+                ASSERT_EQ(held->grants[g].gpu, share->grants[g].gpu) << uid;
+                ASSERT_EQ(held->grants[g].milli, share->grants[g].milli) << uid;
+                ASSERT_EQ(held->grants[g].memory, share->grants[g].memory) << uid;
+            }
+            ASSERT_EQ(held->cpu, share->cpu) << uid;
+        }
+        for (const auto& [uid, placements] : by_uid_) {
+            const bool known = pending_.contains(uid) ||
+                               (told_pods_.contains(uid) && !told_pods_[uid].node_name.empty());
+            ASSERT_TRUE(known) << uid << " holds something and should not";
+        }
+    }
+
+    // A mirror that is started now, from lists, counts the same.
+    void check_rebuilt() {
+        Mirror fresh(options());
+        fresh.replace_nodes(values(nodes_));
+        fresh.replace_pods(values(pods_));
+        fresh.replace_config_maps(values(maps_));
+        for (const auto& [name, node] : nodes_) {
+            const NodeIndex here = mirror_.find_node(name);
+            const NodeIndex there = fresh.find_node(name);
+            ASSERT_TRUE(here.valid() && there.valid());
+            EXPECT_EQ(mirror_.cluster().spec(here).gpus.size(),
+                      fresh.cluster().spec(there).gpus.size());
+            const NodeReport a = mirror_.report(here);
+            const NodeReport b = fresh.report(there);
+            EXPECT_EQ(a.left->free_cpu_milli, b.left->free_cpu_milli);
+            EXPECT_EQ(a.left->free_pods, b.left->free_pods);
+            std::multiset<std::string> ours;
+            std::multiset<std::string> theirs;
+            collect(a, ours);
+            collect(b, theirs);
+            EXPECT_EQ(ours, theirs) << name;
+        }
+    }
+
+    // Devices that were guessed depend on the order of events: their sizes only.
+    void collect(const NodeReport& report, std::multiset<std::string>& out) {
+        for (std::size_t gpu = 0; gpu < report.gpus.size(); ++gpu) {
+            for (const ShareOnGpu& share : report.gpus[gpu]) {
+                const auto held = read_held(pods_.at(share.uid), *report.spec, context_, key_);
+                const bool told = held && !held->devices_unknown;
+                out.insert(fmt::format("{} {} {} {} {}", share.uid, share.state, told ? gpu : 99,
+                                       share.grant.milli.value(), share.grant.memory.value()));
+            }
+        }
+    }
+
+    std::string key_;
+    Mirror mirror_;
+    Vocabulary names_;
+    FilterTable filters_;
+    DialectContext context_{names_, filters_, {}};
+    std::map<std::string, Node> told_nodes_;
+    std::map<std::string, Pod> told_pods_;
+    std::map<std::string, ConfigMap> told_maps_;
+    std::map<std::string, Pending> pending_;
+    std::map<std::string, std::vector<Placement>> by_uid_;
+    std::vector<Post> posts_;
+    std::optional<Pod> last_filtered_;
+    std::int64_t now_ = 1'000'000'000;
+};
+
+int scale() {
+    const char* asked = std::getenv("TESSERA_PROPERTY_SCALE");
+    return std::max(1, asked == nullptr ? 1 : std::atoi(asked));
+}
+
+TEST(MirrorProperty, EqualsAPlainModelWhateverTheOrderOfEvents) {
+    std::map<std::string, int> tally;
+    for (int seed = 1; seed <= 150 * scale() && !HasFailure(); ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        History history(static_cast<std::uint64_t>(seed));
+        history.run(250);
+        for (const auto& [what, count] : history.tally) {
+            tally[what] += count;
+        }
+    }
+    for (const char* what :
+         {"filter", "filter refused", "filter in doubt", "bind", "bind refused"}) {
+        EXPECT_GT(tally[what], 50) << what;
+    }
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,294 @@
+#include "role/serve/service.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "role/extender/extender.h"
+#include "role/serve/bind_line.h"
+#include "role/serve/cluster_metrics.h"
+#include "role/serve/follower.h"
+#include "role/serve/leadership.h"
+#include "role/serve/request_meter.h"
+#include "telemetry/metrics.h"
+#include "telemetry/readiness.h"
+
+namespace tessera {
+namespace {
+
+// Three watches and their lists.
+constexpr std::size_t kFollowConnections = 8;
+constexpr std::size_t kLeaseConnections = 2;
+// A thread that follows and has not been heard of for so long hangs: better to be started again.
+constexpr Nanoseconds kStalled{120'000'000'000};
+constexpr Nanoseconds kReleasePatience{2'000'000'000};
+
+Expected<std::unique_ptr<HttpClient>> open_client(HttpClientOptions api, std::size_t connections) {
+    api.max_connections = connections;
+    return HttpClient::open(std::move(api));
+}
+
+// Probes come from the kubelet, which shows no certificate.
+bool is_probe(std::string_view path) {
+    return path == "/healthz" || path == "/readyz" || path == "/tessera/healthz" ||
+           path == "/tessera/readyz";
+}
+
+HttpResponse plain(int status, std::string text) {
+    return {.status = status, .body = std::move(text), .content_type = "text/plain; charset=utf-8"};
+}
+
+class RunningService final : public Service {
+  public:
+    RunningService(ServiceOptions options, Log& log)
+        : options_(std::move(options)),
+          log_(log),
+          mirror_(std::move(options_.mirror)),
+          meter_(metrics_, options_.clock,
+                 [&log](const Answered& one) {
+                     log.debug("answered", {{"route", one.route},
+                                            {"status", one.status},
+                                            {"us", one.took.value() / 1000}});
+                 }),
+          figures_(metrics_),
+          expired_(metrics_.counter(
+              {"tessera_holds_expired_total", "Shares that were held and never bound."})),
+          binds_(options_.api, options_.binder, log),
+          extender_(mirror_, mutex_, ports()) {}
+    ~RunningService() override { stop(Nanoseconds(0)); }
+
+    Expected<void> open() {
+        TESSERA_TRY(auto follow, open_client(options_.api, kFollowConnections));
+        options_.reflector.seed = options_.seed;
+        options_.reflector.clock = options_.clock;
+        follower_ = std::make_unique<Follower>(std::move(follow), FeedTarget{mirror_, mutex_},
+                                               options_.reflector, log_);
+        if (options_.election) {
+            TESSERA_TRY(lease_http_, open_client(options_.api, kLeaseConnections));
+            leadership_ = std::make_unique<Leadership>(*lease_http_, *options_.election,
+                                                       leadership_ports(), log_);
+        } else {
+            TESSERA_CHECK(binds_.open());
+        }
+        add_conditions();
+        add_metrics();
+        HttpServerOptions server = options_.server;
+        server.on_warning = [this](const std::string& text) { log_.warning(text); };
+        // Asked for, and demanded by handle(): the kubelet's probes have none.
+        server.tls.client_certificate_required = false;
+        TESSERA_TRY(server_, HttpServer::start(
+                                 std::move(server),
+                                 meter_.around([this](HttpRequest& request, Responder respond) {
+                                     handle(request, std::move(respond));
+                                 })));
+        follower_->start([this] { tick(); });
+        if (leadership_ != nullptr) {
+            leadership_->start();
+        }
+        return {};
+    }
+
+    std::uint16_t port() const override { return server_->port(); }
+
+    std::string why_not_ready() const override {
+        if (ready_.ready()) {
+            return {};
+        }
+        // The first condition that does not hold, without the "no NAME: ".
+        const std::string text = ready_.answer().text;
+        const std::size_t line = text.starts_with("no ") ? 0 : text.find("\nno ") + 1;
+        const std::size_t begin = text.find(": ", line);
+        return begin == std::string::npos
+                   ? text
+                   : text.substr(begin + 2, text.find('\n', begin) - begin - 2);
+    }
+
+    bool stop(Nanoseconds patience) override {
+        if (std::exchange(stopped_, true)) {
+            return true;
+        }
+        stopping_ = true;
+        const Nanoseconds end = options_.clock() + patience;
+        const auto left = [&] { return std::max(Nanoseconds(0), end - options_.clock()); };
+        bool whole = server_ == nullptr || server_->stop(left());
+        const bool drained = binds_.drain(left());
+        whole = whole && drained;
+        if (leadership_ != nullptr && drained && patience > Nanoseconds(0)) {
+            // Others wait until the Lease runs out otherwise, which is safe.
+            whole = leadership_->release(std::max(left(), kReleasePatience)) && whole;
+        }
+        if (lease_http_ != nullptr) {
+            lease_http_->close();
+        }
+        binds_.cut();
+        if (follower_ != nullptr) {
+            follower_->stop();
+        }
+        return whole;
+    }
+
+  private:
+    ExtenderPorts ports() {
+        return {.now = options_.wall,
+                .bind =
+                    [this](BindPlan plan, std::function<void(BindEnding)> done) {
+                        binds_.bind(std::move(plan), std::move(done));
+                    },
+                .why_not_ready = [this] { return why_not_ready(); },
+                .metrics = [this] { return metrics_text(); },
+                .version = options_.version};
+    }
+    LeadershipPorts leadership_ports() {
+        return {
+            .catch_up =
+                [this](std::function<void()> done) { follower_->list_pods_anew(std::move(done)); },
+            .gained =
+                [this] {
+                    if (const auto open = binds_.open(); !open) {
+                        log_.error("pods cannot be bound", {{"error", open.error().message}});
+                    }
+                },
+            .lost =
+                [this] {
+                    binds_.cut();
+                    drop_holds();
+                }};
+    }
+
+    void add_conditions() {
+        ready_.watch("running",
+                     [this] { return std::string(stopping_ ? "this copy is about to stop" : ""); });
+        ready_.watch("cluster", [this] {
+            return std::string(follower_->synced() ? ""
+                                                   : "nodes and pods have not all been listed yet");
+        });
+        ready_.watch("api", [this] { return follower_->why_stale(); });
+        if (leadership_ != nullptr) {
+            ready_.watch("leader", [this] { return leadership_->why_not(); });
+        }
+    }
+
+    void add_metrics() {
+        follower_->tell(metrics_);
+        if (leadership_ != nullptr) {
+            leadership_->tell(metrics_);
+        }
+        metrics_.pull({"tessera_binds_total", "Binds by their end."}, MetricKind::counter,
+                      [this](const Metrics::Tell& tell) {
+                          const BinderCounts counts = binds_.counts();
+                          tell({{"end", "bound"}}, static_cast<double>(counts.bound));
+                          tell({{"end", "refused"}}, static_cast<double>(counts.refused));
+                          tell({{"end", "unknown"}}, static_cast<double>(counts.unknown));
+                      });
+        metrics_.pull({"tessera_binds_in_flight", "Binds under way, and waiting for their turn."},
+                      MetricKind::gauge, [this](const Metrics::Tell& tell) {
+                          const BinderCounts counts = binds_.counts();
+                          tell({{"part", "running"}}, static_cast<double>(counts.in_flight));
+                          tell({{"part", "waiting"}}, static_cast<double>(counts.waiting));
+                      });
+        metrics_.pull({"tessera_ready", "1 while this copy decides."}, MetricKind::gauge,
+                      [this](const Metrics::Tell& tell) { tell({}, ready_.ready() ? 1 : 0); });
+        metrics_.pull({"tessera_http_connections", "Open connections."}, MetricKind::gauge,
+                      [this](const Metrics::Tell& tell) {
+                          tell({}, static_cast<double>(server_->counts().open));
+                      });
+        metrics_.pull({"tessera_http_refused_total", "Requests malformed, too large or too slow."},
+                      MetricKind::counter, [this](const Metrics::Tell& tell) {
+                          tell({}, static_cast<double>(server_->counts().refused));
+                      });
+    }
+
+    std::string metrics_text() {
+        {
+            const std::lock_guard lock(mutex_);
+            figures_.read(mirror_);
+        }
+        return metrics_.text();
+    }
+
+    void handle(HttpRequest& request, Responder respond) {
+        const bool certificates = !options_.server.tls.client_ca_file.empty();
+        if (certificates && request.peer.empty() && !is_probe(request.path)) {
+            respond(plain(403, "a client certificate is needed here\n"));
+        } else if (request.path == "/healthz" && stalled()) {
+            respond(plain(500, "the thread that follows the cluster hangs\n"));
+        } else if (request.path == "/readyz") {
+            Readiness::Answer answer = ready_.answer();
+            respond(plain(answer.ready ? 200 : 503, std::move(answer.text)));
+        } else {
+            extender_.handle(request, std::move(respond));
+        }
+    }
+    bool stalled() const { return options_.clock() - follower_->last_tick() > kStalled; }
+
+    // On the follower's thread, about every second.
+    void tick() {
+        std::vector<std::string> notes;
+        std::size_t ended = 0;
+        {
+            const std::lock_guard lock(mutex_);
+            ended = mirror_.expire(options_.wall());
+            notes = mirror_.take_notes();
+        }
+        expired_.add(ended);
+        if (ended > 0) {
+            log_.info("shares that were held have not been bound and are free again",
+                      {{"pods", ended}});
+        }
+        for (const std::string& note : notes) {
+            log_.warning(note);
+        }
+        tell_ready();
+    }
+    void tell_ready() {
+        const std::string why = why_not_ready();
+        if (why == last_why_) {
+            return;
+        }
+        if (!why.empty()) {
+            log_.info("not ready", {{"reason", why}});
+        } else {
+            const std::lock_guard lock(mutex_);
+            log_.info("ready", {{"nodes", mirror_.node_count()}, {"pods", mirror_.pod_count()}});
+        }
+        last_why_ = why;
+    }
+
+    // What nobody may bind any more.
+    void drop_holds() {
+        const std::lock_guard lock(mutex_);
+        if (mirror_.synced()) {
+            mirror_.expire(kNoDeadline - Nanoseconds(1));
+        }
+    }
+
+    ServiceOptions options_;
+    Log& log_;
+    std::mutex mutex_;  // of the mirror
+    Mirror mirror_;
+    Metrics metrics_;
+    RequestMeter meter_;
+    ClusterMetrics figures_;
+    Counter& expired_;
+    Readiness ready_;
+    std::atomic<bool> stopping_ = false;
+    bool stopped_ = false;
+    std::string last_why_;  // of the follower's thread
+    BindLine binds_;
+    Extender extender_;
+    std::unique_ptr<Follower> follower_;
+    std::unique_ptr<HttpClient> lease_http_;
+    std::unique_ptr<Leadership> leadership_;
+    std::unique_ptr<HttpServer> server_;
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<Service>> Service::start(ServiceOptions options, Log& log) {
+    auto service = std::make_unique<RunningService>(std::move(options), log);
+    TESSERA_CHECK(service->open());
+    return service;
+}
+
+}  // namespace tessera
