@@ -194,7 +194,8 @@ def test_an_interrupted_run_leaves_no_process():
     """For each way a run may end: Ctrl-C, kill and kill -9."""
     script = ("import sys; sys.path.insert(0, sys.argv[1])\n"
               "import signal, conftest\n"
-              "signal.signal(signal.SIGTERM, signal.default_int_handler)\n"
+              "for number in (signal.SIGINT, signal.SIGTERM):\n"  # also where the shell ignores them
+              "    signal.signal(number, signal.default_int_handler)\n"
               "with conftest.started_cluster() as cluster:\n"
               "    print(cluster.directory, flush=True)\n"
               "    signal.pause()\n")
