@@ -38,6 +38,7 @@ struct HttpResponse {
     int status = 200;
     std::string body;
     std::string content_type = "application/json";
+    std::string allow{};  // the header Allow, of a 405; empty: none
 };
 
 // Answers one request, once, from any thread. Dropped without an answer it answers 500.

@@ -41,6 +41,10 @@ Expected<Fit> Mirror::rank(const Pod& pod, std::span<const NodeIndex> candidates
 NodeVerdict Mirror::verdict(const Pod& pod, NodeIndex node, const Asked& asked) {
     return state_->verdict(pod, node, asked);
 }
+Expected<Refusals> Mirror::verdicts(const Pod& pod, std::span<const NodeIndex> nodes,
+                                    const Asked& asked) {
+    return state_->verdicts(pod, nodes, asked);
+}
 Expected<Decision> Mirror::explain(const Pod& pod, const Asked& asked) {
     return state_->explain(pod, asked);
 }
@@ -63,6 +67,7 @@ std::vector<NodeIndex> Mirror::nodes_by_name() const { return state_->nodes_by_n
 NodeReport Mirror::report(NodeIndex node) const { return state_->report(node); }
 std::string_view Mirror::uid_of(OwnerId owner) const { return state_->uid_of(owner); }
 const Vocabulary& Mirror::names() const { return state_->names(); }
+MemoryUnit Mirror::memory_unit() const { return state_->memory_unit(); }
 const Cluster& Mirror::cluster() const { return state_->cluster(); }
 const Ledger& Mirror::ledger() const { return state_->ledger(); }
 std::vector<std::string> Mirror::take_notes() { return state_->take_notes(); }

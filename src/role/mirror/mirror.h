@@ -69,6 +69,12 @@ struct Fit {
     std::size_t best = SIZE_MAX;  // the candidate whose share is held; SIZE_MAX: none fits
 };
 
+// Why nodes do not serve a pod, node by node, and what it asks for.
+struct Refusals {
+    DemandClass asked;
+    std::vector<NodeVerdict> verdicts;
+};
+
 // What binding a pod takes: the share is held for it until bind_ended().
 struct BindPlan {
     std::string space;
@@ -135,6 +141,9 @@ class Mirror {
     Expected<Fit> rank(const Pod& pod, std::span<const NodeIndex> candidates, const Asked& asked);
     // Why a node does not serve the pod; for nodes with key 0.
     NodeVerdict verdict(const Pod& pod, NodeIndex node, const Asked& asked);
+    // The same for many, each of them known.
+    Expected<Refusals> verdicts(const Pod& pod, std::span<const NodeIndex> nodes,
+                                const Asked& asked);
     // Why the pod goes where it goes, or does not fit, over all nodes.
     Expected<Decision> explain(const Pod& pod, const Asked& asked);
 
@@ -160,6 +169,7 @@ class Mirror {
     NodeReport report(NodeIndex node) const;
     std::string_view uid_of(OwnerId owner) const;  // of one in the ledger
     const Vocabulary& names() const;
+    MemoryUnit memory_unit() const;  // in which aliyun.com/gpu-mem counts here
     // Only once it is synced().
     const Cluster& cluster() const;
     const Ledger& ledger() const;

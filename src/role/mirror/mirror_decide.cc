@@ -214,15 +214,28 @@ Expected<Fit> Mirror::State::rank(const Pod& pod, std::span<const NodeIndex> amo
 }
 
 NodeVerdict Mirror::State::verdict(const Pod& pod, NodeIndex node, const Asked& asked) {
-    const auto question = this->question(pod, asked.policy);
-    if (!question || !node.valid()) {
+    const auto found =
+        node.valid() ? verdicts(pod, std::span(&node, 1), asked) : Expected<Refusals>(Refusals{});
+    if (!found || found->verdicts.empty()) {
         NodeVerdict unknown;
         unknown.reasons.add(unknown.first);
         return unknown;
     }
-    const Placer& placer = engine_->placer(question->policy);
-    return judge(cluster(), cluster().catalog(placer.classes()), node,
-                 placer.classes()[question->classes.front()]);
+    return found->verdicts.front();
+}
+
+Expected<Refusals> Mirror::State::verdicts(const Pod& pod, std::span<const NodeIndex> nodes,
+                                           const Asked& asked) {
+    TESSERA_TRY(const Question question, this->question(pod, asked.policy));
+    const Placer& placer = engine_->placer(question.policy);
+    const Catalog known = cluster().catalog(placer.classes());
+    Refusals result;
+    result.asked = placer.classes()[question.classes.front()];
+    result.verdicts.reserve(nodes.size());
+    for (NodeIndex node : nodes) {
+        result.verdicts.push_back(judge(cluster(), known, node, result.asked));
+    }
+    return result;
 }
 
 Expected<Decision> Mirror::State::explain(const Pod& pod, const Asked& asked) {

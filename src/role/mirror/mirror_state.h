@@ -44,6 +44,8 @@ class Mirror::State {
     Expected<Fit> filter(const Pod& pod, std::span<const NodeIndex> among, const Asked& asked);
     Expected<Fit> rank(const Pod& pod, std::span<const NodeIndex> among, const Asked& asked);
     NodeVerdict verdict(const Pod& pod, NodeIndex node, const Asked& asked);
+    Expected<Refusals> verdicts(const Pod& pod, std::span<const NodeIndex> nodes,
+                                const Asked& asked);
     Expected<Decision> explain(const Pod& pod, const Asked& asked);
     Expected<BindPlan> prepare_bind(const PodKey& pod, std::string_view node, Nanoseconds now);
     void bind_ended(const PodKey& pod, BindResult result, Nanoseconds now);
@@ -61,6 +63,7 @@ class Mirror::State {
 
     bool synced() const { return engine_ != nullptr; }
     const Vocabulary& names() const { return names_; }
+    MemoryUnit memory_unit() const { return options_.dialect.gpushare_unit; }
     const Cluster& cluster() const { return engine_->cluster(); }
     const Ledger& ledger() const { return engine_->ledger(); }
     std::string_view node_name(NodeIndex node) const { return names_.nodes.name(node); }

@@ -1,0 +1,520 @@
+#include "codec/extender_json.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+
+namespace tessera {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+using ondemand::json_type;
+using simdjson::error_code;
+
+// simdjson reads whole blocks: this much behind the text must be ours.
+constexpr std::size_t kPadding = simdjson::SIMDJSON_PADDING;
+// A parser keeps some six times of the largest text it has read. Beyond this it is let go.
+constexpr std::size_t kKeptCapacity = std::size_t{1} << 20;
+constexpr std::string_view kNoName = "\"\"";
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+
+bool same_key(std::string_view written, std::string_view key) {
+    return std::equal(written.begin(), written.end(), key.begin(), key.end(),
+                      [](char a, char b) { return lower(a) == lower(b); });
+}
+
+std::string_view trimmed(std::string_view raw) {
+    const std::size_t end = raw.find_last_not_of(" \t\r\n");
+    return raw.substr(0, end == std::string_view::npos ? 0 : end + 1);
+}
+
+tl::unexpected<Error> malformed(error_code error) {
+    return fail(ErrorKind::invalid, "the request is not valid JSON: {}",
+                simdjson::error_message(error));
+}
+
+// Where the walk stands, for messages only.
+struct Place {
+    std::string_view key;
+    std::int64_t index = -1;
+    std::string_view inner{};
+
+    std::string to_string() const {
+        std::string text(key);
+        if (index >= 0) {
+            text += fmt::format("[{}]", index);
+        }
+        return inner.empty() ? text : fmt::format("{}.{}", text, inner);
+    }
+};
+
+tl::unexpected<Error> wrong(const Place& place, ondemand::value value, std::string_view accepted) {
+    json_type type{};
+    if (const auto error = value.type().get(type)) {
+        return malformed(error);
+    }
+    const std::string found = type == json_type::object ? "an object"
+                              : type == json_type::array
+                                  ? "a list"
+                                  : in_quotes(trimmed(value.raw_json_token()));
+    return fail(ErrorKind::invalid, "{}: {} is not accepted: {} is", place.to_string(), found,
+                accepted);
+}
+
+tl::unexpected<Error> refused(error_code error, const Place& place, ondemand::value value,
+                              std::string_view accepted) {
+    return error == simdjson::INCORRECT_TYPE ? wrong(place, value, accepted) : malformed(error);
+}
+
+Expected<bool> is_null(ondemand::value value) {
+    json_type type{};
+    if (const auto error = value.type().get(type)) {
+        return malformed(error);
+    }
+    if (type != json_type::null) {
+        return false;
+    }
+    bool null = false;
+    if (value.is_null().get(null) != simdjson::SUCCESS || !null) {
+        return fail(ErrorKind::invalid, "the request is not valid JSON: a word other than null");
+    }
+    return true;
+}
+
+// Calls read(key, value) -> Expected<void> for each member that is not null; cleared(key) for those
+// that are.
+template <class Read, class Cleared>
+Expected<void> each_member(ondemand::object object, const Read& read, const Cleared& cleared) {
+    for (auto found : object) {
+        ondemand::field field;
+        if (const auto error = std::move(found).get(field)) {
+            return malformed(error);
+        }
+        std::string_view key;
+        if (const auto error = field.unescaped_key().get(key)) {
+            return malformed(error);
+        }
+        ondemand::value value = field.value();
+        TESSERA_TRY(const bool null, is_null(value));
+        if (null) {
+            cleared(key);
+            continue;
+        }
+        TESSERA_CHECK(read(key, value));
+    }
+    return {};
+}
+
+template <class Read>
+Expected<void> each_member(ondemand::object object, const Read& read) {
+    return each_member(object, read, [](std::string_view) {});
+}
+
+// Calls read(index, value) -> Expected<void> for each element.
+template <class Read>
+Expected<void> each_element(ondemand::array array, const Read& read) {
+    std::int64_t index = 0;
+    for (auto found : array) {
+        ondemand::value value;
+        if (const auto error = std::move(found).get(value)) {
+            return malformed(error);
+        }
+        TESSERA_CHECK(read(index++, value));
+    }
+    return {};
+}
+
+Expected<ondemand::object> as_object(ondemand::value value, const Place& place) {
+    ondemand::object object;
+    if (const auto error = value.get_object().get(object)) {
+        return refused(error, place, value, "an object");
+    }
+    return object;
+}
+
+Expected<ondemand::array> as_list(ondemand::value value, const Place& place) {
+    ondemand::array array;
+    if (const auto error = value.get_array().get(array)) {
+        return refused(error, place, value, "a list");
+    }
+    return array;
+}
+
+Expected<std::string_view> as_text(ondemand::value value, const Place& place) {
+    std::string_view text;
+    if (const auto error = value.get_string().get(text)) {
+        return refused(error, place, value, "a text in quotes");
+    }
+    return text;
+}
+
+// The object's text. simdjson counts brackets without looking at their kind: of a broken document
+// it may take "{...]" for one.
+Expected<std::string_view> raw_object(ondemand::object& object) {
+    std::string_view raw;
+    if (const auto error = object.raw_json().get(raw)) {
+        return malformed(error);
+    }
+    raw = trimmed(raw);
+    if (!raw.ends_with('}')) {
+        return malformed(simdjson::TAPE_ERROR);
+    }
+    return raw;
+}
+
+// The name at `value`, as it was written and, where it has escapes, as it is meant.
+Expected<void> add_name(ondemand::value value, const Place& place, ExtenderArgs& out) {
+    const std::string_view written = trimmed(value.raw_json_token());
+    TESSERA_TRY(const std::string_view text, as_text(value, place));
+    if (written.find('\\') != std::string_view::npos) {
+        out.unescaped.emplace_back(out.quoted.size(), text);
+    }
+    out.quoted.push_back(written);
+    return {};
+}
+
+// ["a","b"]: nothing but plain names, which is what kube-scheduler sends. The parser has seen to
+// quotes, UTF-8 and control characters. False: there is something else, `quoted` is of no use.
+bool plain_names(std::string_view list, std::vector<std::string_view>& quoted) {
+    const char* at = list.data() + 1;
+    const char* const end = list.data() + list.size();
+    const auto skip_space = [&] {
+        while (at != end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')) {
+            ++at;
+        }
+    };
+    skip_space();
+    if (at != end && *at == ']') {
+        return at + 1 == end;
+    }
+    while (true) {
+        skip_space();
+        if (at == end || *at != '"') {
+            return false;
+        }
+        const char* const begin = at++;
+        while (at != end && *at != '"') {
+            if (*at++ == '\\') {
+                return false;
+            }
+        }
+        if (at == end) {
+            return false;
+        }
+        ++at;
+        quoted.emplace_back(begin, static_cast<std::size_t>(at - begin));
+        skip_space();
+        if (at == end || *at != ',') {
+            return at != end && *at == ']' && at + 1 == end;
+        }
+        ++at;
+    }
+}
+
+Expected<void> read_names(ondemand::value value, ExtenderArgs& out) {
+    const Place place{"NodeNames"};
+    TESSERA_TRY(ondemand::array array, as_list(value, place));
+    std::string_view raw;
+    if (const auto error = array.raw_json().get(raw)) {
+        return malformed(error);
+    }
+    out.form = NodesForm::names;
+    out.quoted.clear();
+    out.unescaped.clear();
+    if (plain_names(trimmed(raw), out.quoted)) {
+        return {};
+    }
+    out.quoted.clear();
+    bool any = false;
+    if (const auto error = array.reset().get(any)) {
+        return malformed(error);
+    }
+    return each_element(array, [&](std::int64_t index, ondemand::value name) -> Expected<void> {
+        const std::string_view written = trimmed(name.raw_json_token());
+        TESSERA_TRY(const bool null, is_null(name));
+        if (null) {
+            out.unescaped.emplace_back(out.quoted.size(), "");
+            out.quoted.push_back(written);
+            return {};
+        }
+        return add_name(name, {"NodeNames", index}, out);
+    });
+}
+
+// metadata.name of a node, the last one where there are several; the empty name where there is
+// none.
+Expected<void> read_node(ondemand::object node, std::int64_t index, ExtenderArgs& out) {
+    const std::size_t at = out.quoted.size();
+    const auto forget = [&] {
+        out.quoted.resize(at);
+        if (!out.unescaped.empty() && out.unescaped.back().first == at) {
+            out.unescaped.pop_back();
+        }
+    };
+    const auto read = [&](std::string_view key, ondemand::value value) -> Expected<void> {
+        if (!same_key(key, "metadata")) {
+            return {};
+        }
+        TESSERA_TRY(ondemand::object metadata,
+                    as_object(value, {"Nodes.items", index, "metadata"}));
+        return each_member(metadata, [&](std::string_view inner, ondemand::value name) {
+            if (!same_key(inner, "name")) {
+                return Expected<void>();
+            }
+            forget();
+            return add_name(name, {"Nodes.items", index, "metadata.name"}, out);
+        });
+    };
+    TESSERA_CHECK(each_member(node, read));
+    if (out.quoted.size() == at) {
+        out.quoted.push_back(kNoName);
+    }
+    return {};
+}
+
+Expected<void> read_items(ondemand::value value, ExtenderArgs& out) {
+    TESSERA_TRY(ondemand::array items, as_list(value, {"Nodes.items"}));
+    out.quoted.clear();
+    out.items.clear();
+    out.unescaped.clear();
+    return each_element(items, [&](std::int64_t index, ondemand::value item) -> Expected<void> {
+        const std::string_view written = trimmed(item.raw_json_token());
+        TESSERA_TRY(const bool null, is_null(item));
+        if (null) {
+            out.items.push_back(written);
+            out.quoted.push_back(kNoName);
+            return {};
+        }
+        TESSERA_TRY(ondemand::object node, as_object(item, {"Nodes.items", index}));
+        TESSERA_TRY(const std::string_view raw, raw_object(node));
+        out.items.push_back(raw);
+        bool any = false;
+        if (const auto error = node.reset().get(any)) {
+            return malformed(error);
+        }
+        return read_node(node, index, out);
+    });
+}
+
+Expected<void> read_nodes(ondemand::value value, ExtenderArgs& out) {
+    TESSERA_TRY(ondemand::object nodes, as_object(value, {"Nodes"}));
+    out.form = NodesForm::objects;
+    out.quoted.clear();
+    out.items.clear();
+    out.unescaped.clear();
+    return each_member(nodes, [&](std::string_view key, ondemand::value items) {
+        return same_key(key, "items") ? read_items(items, out) : Expected<void>();
+    });
+}
+
+Expected<std::string_view> read_pod(ondemand::value value) {
+    TESSERA_TRY(ondemand::object pod, as_object(value, {"Pod"}));
+    return raw_object(pod);
+}
+
+// {"UID":"..."}, or a whole pod with the same in its metadata.
+Expected<void> read_uid(ondemand::object pod, const Place& place, bool meta, std::string& uid) {
+    return each_member(pod, [&](std::string_view key, ondemand::value value) -> Expected<void> {
+        if (meta && same_key(key, "UID")) {
+            TESSERA_TRY(uid, as_text(value, place));
+        } else if (!meta && same_key(key, "metadata")) {
+            TESSERA_TRY(ondemand::object metadata, as_object(value, place));
+            return read_uid(metadata, place, true, uid);
+        }
+        return {};
+    });
+}
+
+Expected<void> read_victims(ondemand::value value, bool meta, NodeVictims& out) {
+    const std::string_view field = meta ? "NodeNameToMetaVictims" : "NodeNameToVictims";
+    TESSERA_TRY(ondemand::object victims, as_object(value, {field}));
+    return each_member(victims, [&](std::string_view key, ondemand::value inner) -> Expected<void> {
+        if (same_key(key, "NumPDBViolations")) {
+            if (const auto error = inner.get_int64().get(out.pdb_violations)) {
+                return wrong({field, -1, "NumPDBViolations"}, inner, "a whole number");
+            }
+            return {};
+        }
+        if (!same_key(key, "Pods")) {
+            return {};
+        }
+        TESSERA_TRY(ondemand::array pods, as_list(inner, {field, -1, "Pods"}));
+        out.uids.clear();
+        return each_element(pods, [&](std::int64_t, ondemand::value pod) -> Expected<void> {
+            TESSERA_TRY(const bool null, is_null(pod));
+            if (null) {
+                return {};
+            }
+            const Place place{field, -1, "Pods"};
+            TESSERA_TRY(ondemand::object object, as_object(pod, place));
+            std::string uid;
+            TESSERA_CHECK(read_uid(object, place, meta, uid));
+            if (uid.empty()) {
+                return fail(ErrorKind::invalid, "{}: a victim has no uid", place.to_string());
+            }
+            out.uids.push_back(std::move(uid));
+            return {};
+        });
+    });
+}
+
+// By name, and of a name that is there twice the last.
+void put_in_order(std::vector<NodeVictims>& nodes) {
+    std::reverse(nodes.begin(), nodes.end());
+    std::stable_sort(nodes.begin(), nodes.end(),
+                     [](const NodeVictims& a, const NodeVictims& b) { return a.node < b.node; });
+    const auto same = [](const NodeVictims& a, const NodeVictims& b) { return a.node == b.node; };
+    nodes.erase(std::unique(nodes.begin(), nodes.end(), same), nodes.end());
+}
+
+Expected<void> read_victim_map(ondemand::value value, bool meta, std::vector<NodeVictims>& out) {
+    TESSERA_TRY(ondemand::object map,
+                as_object(value, {meta ? "NodeNameToMetaVictims" : "NodeNameToVictims"}));
+    const auto read = [&](std::string_view node, ondemand::value victims) {
+        out.push_back({std::string(node), {}, 0});
+        return read_victims(victims, meta, out.back());
+    };
+    const auto none = [&](std::string_view node) { out.push_back({std::string(node), {}, 0}); };
+    out.clear();
+    TESSERA_CHECK(each_member(map, read, none));
+    put_in_order(out);
+    return {};
+}
+
+}  // namespace
+
+std::string_view ExtenderArgs::unescaped_name(std::size_t at) const {
+    const auto found =
+        std::lower_bound(unescaped.begin(), unescaped.end(), at,
+                         [](const auto& one, std::size_t i) { return one.first < i; });
+    if (found != unescaped.end() && found->first == at) {
+        return found->second;
+    }
+    return quoted[at].substr(1, quoted[at].size() - 2);
+}
+
+struct ExtenderReader::Inner {
+    ondemand::parser parser;
+
+    // The document's one object, and nothing behind it.
+    template <class Read, class Cleared>
+    Expected<void> document(std::string& body, const Read& read, const Cleared& cleared) {
+        if (body.find_first_not_of(" \t\r\n") == std::string::npos) {
+            return fail(ErrorKind::invalid, "the request has no body: a JSON object is expected");
+        }
+        if (body.capacity() - body.size() < kPadding) {
+            body.reserve(body.size() + kPadding);
+        }
+        if (parser.capacity() > kKeptCapacity && body.size() <= kKeptCapacity) {
+            parser = ondemand::parser();
+        }
+        ondemand::document root;
+        if (const auto error =
+                parser.iterate(body.data(), body.size(), body.capacity()).get(root)) {
+            return malformed(error);
+        }
+        ondemand::object object;
+        if (const auto error = root.get_object().get(object)) {
+            return error == simdjson::INCORRECT_TYPE
+                       ? fail(ErrorKind::invalid, "the request is no JSON object")
+                       : malformed(error);
+        }
+        TESSERA_CHECK(each_member(object, read, cleared));
+        if (root.current_location().error() != simdjson::OUT_OF_BOUNDS) {
+            return fail(ErrorKind::invalid, "something follows the JSON object of the request");
+        }
+        return {};
+    }
+};
+
+ExtenderReader::ExtenderReader() : inner_(std::make_unique<Inner>()) {}
+ExtenderReader::~ExtenderReader() = default;
+ExtenderReader::ExtenderReader(ExtenderReader&&) noexcept = default;
+ExtenderReader& ExtenderReader::operator=(ExtenderReader&&) noexcept = default;
+
+Expected<void> ExtenderReader::args(std::string& body, ExtenderArgs& out) {
+    out.pod = {};
+    out.form = NodesForm::none;
+    out.quoted.clear();
+    out.items.clear();
+    out.unescaped.clear();
+    // NodeNames count where both are there, so nodes must not write over them.
+    ExtenderArgs nodes;
+    const auto read = [&](std::string_view key, ondemand::value value) -> Expected<void> {
+        if (same_key(key, "Pod")) {
+            TESSERA_TRY(out.pod, read_pod(value));
+            return {};
+        }
+        if (same_key(key, "NodeNames")) {
+            return read_names(value, out);
+        }
+        return same_key(key, "Nodes") ? read_nodes(value, nodes) : Expected<void>();
+    };
+    const auto cleared = [&](std::string_view key) {
+        if (same_key(key, "Pod")) {
+            out.pod = {};
+        } else if (same_key(key, "NodeNames")) {
+            out.form = NodesForm::none;
+        } else if (same_key(key, "Nodes")) {
+            nodes.form = NodesForm::none;
+        }
+    };
+    TESSERA_CHECK(inner_->document(body, read, cleared));
+    if (out.form == NodesForm::none) {
+        nodes.pod = out.pod;
+        out = std::move(nodes);
+    }
+    if (out.form == NodesForm::none) {
+        out.quoted.clear();
+    }
+    return {};
+}
+
+Expected<ExtenderBinding> ExtenderReader::binding(std::string& body) {
+    ExtenderBinding out;
+    const auto read = [&](std::string_view key, ondemand::value value) -> Expected<void> {
+        const std::pair<std::string_view, std::string*> fields[] = {
+            {"PodName", &out.pod_name},
+            {"PodNamespace", &out.pod_space},
+            {"PodUID", &out.pod_uid},
+            {"Node", &out.node},
+        };
+        for (const auto& [name, field] : fields) {
+            if (same_key(key, name)) {
+                TESSERA_TRY(*field, as_text(value, {name}));
+            }
+        }
+        return {};
+    };
+    TESSERA_CHECK(inner_->document(body, read, [](std::string_view) {}));
+    return out;
+}
+
+Expected<ExtenderPreemption> ExtenderReader::preemption(std::string& body) {
+    ExtenderPreemption out;
+    std::vector<NodeVictims> whole;
+    bool meta_given = false;
+    const auto read = [&](std::string_view key, ondemand::value value) -> Expected<void> {
+        if (same_key(key, "Pod")) {
+            TESSERA_TRY(out.pod, read_pod(value));
+            return {};
+        }
+        if (same_key(key, "NodeNameToMetaVictims")) {
+            meta_given = true;
+            return read_victim_map(value, true, out.nodes);
+        }
+        return same_key(key, "NodeNameToVictims") ? read_victim_map(value, false, whole)
+                                                  : Expected<void>();
+    };
+    TESSERA_CHECK(inner_->document(body, read, [](std::string_view) {}));
+    if (!meta_given) {
+        out.nodes = std::move(whole);
+    }
+    return out;
+}
+
+}  // namespace tessera

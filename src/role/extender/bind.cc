@@ -1,0 +1,99 @@
+// bind: the share that is held, or one found now, written with the Binding itself. The answer comes
+// when the API server's has.
+#include <utility>
+
+#include "role/extender/verbs.h"
+
+namespace tessera {
+namespace {
+
+// kube-scheduler repeats a bind that it has given up; more than a few are no repeats.
+constexpr std::size_t kMostWaiting = 16;
+
+// The end of one bind, told once: by the port, or by its having dropped the call.
+class Ending {
+  public:
+    Ending(Desk& desk, PodKey pod, std::string owner, int error_status)
+        : desk_(desk), pod_(std::move(pod)), owner_(std::move(owner)), status_(error_status) {}
+    Ending(const Ending&) = delete;
+    Ending& operator=(const Ending&) = delete;
+    ~Ending() {
+        tell({BindResult::unknown, "the bind was dropped: whether it was made is unknown"});
+    }
+
+    void tell(BindEnding ending) {
+        std::vector<Responder> waiting;
+        {
+            const auto mirror = desk_.hold();
+            if (std::exchange(told_, true)) {
+                return;
+            }
+            mirror->bind_ended(pod_, ending.result, desk_.now());
+            const auto found = desk_.binds.find(owner_);
+            waiting = std::move(found->second.waiting);
+            desk_.binds.erase(found);
+        }
+        if (ending.result != BindResult::bound && ending.message.empty()) {
+            ending.message = "the API server did not say why the pod was not bound";
+        }
+        const bool bound = ending.result == BindResult::bound;
+        for (Responder& respond : waiting) {
+            respond({.status = bound ? 200 : status_,
+                     .body = write_binding_result(bound ? "" : ending.message)});
+        }
+    }
+
+  private:
+    Desk& desk_;
+    const PodKey pod_;
+    const std::string owner_;
+    const int status_;
+    bool told_ = false;
+};
+
+}  // namespace
+
+void bind(Desk& desk, Call& call, Responder respond) {
+    const auto asked = Scratch::of_thread().reader.binding(call.request.body);
+    const auto failed = [&](int status, std::string_view message) {
+        respond({.status = status, .body = write_binding_result(message)});
+    };
+    if (!asked) {
+        return failed(400, asked.error().message);
+    }
+    if (asked->pod_name.empty() || asked->pod_space.empty() || asked->node.empty()) {
+        return failed(400, "PodName, PodNamespace and Node are needed to bind a pod");
+    }
+    PodKey pod{asked->pod_space, asked->pod_name, asked->pod_uid};
+    Expected<BindPlan> plan = fail(ErrorKind::internal, "");
+    std::string owner;
+    {
+        const auto mirror = desk.hold();
+        owner = fmt::format("{}/{}/{}", pod.space, pod.name, pod.uid);
+        if (const auto running = desk.binds.find(owner);
+            running != desk.binds.end() && running->second.node == asked->node &&
+            running->second.waiting.size() < kMostWaiting) {
+            running->second.waiting.push_back(std::move(respond));
+            return;
+        }
+        plan = mirror->prepare_bind(pod, asked->node, desk.now());
+        if (plan && !plan->bound_already) {
+            pod.uid = plan->uid;
+            owner = fmt::format("{}/{}/{}", pod.space, pod.name, pod.uid);
+            Desk::Bind& started = desk.binds[owner];
+            started.node = asked->node;
+            started.waiting.push_back(std::move(respond));
+        }
+    }
+    if (!plan) {
+        return failed(call.bind_error_status, plan.error().message);
+    }
+    if (plan->bound_already) {
+        return failed(200, "");
+    }
+    const auto ending =
+        std::make_shared<Ending>(desk, std::move(pod), std::move(owner), call.bind_error_status);
+    desk.ports().bind(std::move(*plan), [ending](BindEnding how) { ending->tell(std::move(how)); });
+}
+
+}  // namespace tessera

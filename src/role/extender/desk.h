@@ -1,0 +1,79 @@
+// What the verbs share: the mirror behind its mutex, the ports, and the binds under way.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codec/extender_json.h"
+#include "model/pod.h"
+#include "role/extender/extender.h"
+
+namespace tessera {
+
+class Desk {
+  public:
+    Desk(Mirror& mirror, std::mutex& mutex, ExtenderPorts ports)
+        : mirror_(mirror), mutex_(mutex), ports_(std::move(ports)) {}
+
+    // The mirror, for as long as this lives.
+    class Hold {
+      public:
+        explicit Hold(Desk& desk) : lock_(desk.mutex_), mirror_(desk.mirror_) {}
+        Mirror* operator->() const { return &mirror_; }
+        Mirror& operator*() const { return mirror_; }
+
+      private:
+        std::unique_lock<std::mutex> lock_;
+        Mirror& mirror_;
+    };
+    Hold hold() { return Hold(*this); }
+
+    const ExtenderPorts& ports() const { return ports_; }
+    Nanoseconds now() const { return ports_.now(); }
+    // Why there is no deciding now; empty when there is.
+    std::string why_not_ready();
+
+    // A bind under way, and who waits for its end. Only with the mirror held.
+    struct Bind {
+        std::string node;
+        std::vector<Responder> waiting;
+    };
+    std::map<std::string, Bind, std::less<>> binds;  // by "namespace/name/uid"
+
+  private:
+    Mirror& mirror_;
+    std::mutex& mutex_;
+    ExtenderPorts ports_;
+};
+
+// One request on its way.
+struct Call {
+    HttpRequest& request;
+    std::string_view node{};  // of /inspect/NODE
+    int bind_error_status = 200;
+};
+
+// Buffers of a thread, kept from call to call: a list of 5,000 names allocates nothing.
+struct Scratch {
+    ExtenderReader reader;
+    ExtenderArgs args;
+    std::vector<NodeIndex> candidates;
+    std::vector<std::uint8_t> marks;  // refusals of a filter, scores of a prioritize
+
+    static Scratch& of_thread();
+    // Lets go of what only a huge request needed.
+    void trim();
+};
+
+// {"Error":"..."}
+HttpResponse error_answer(int status, std::string_view message);
+// The request's nodes in the mirror's terms; none() for those that it does not know.
+void find_candidates(const Mirror& mirror, const ExtenderArgs& args,
+                     std::vector<NodeIndex>& candidates);
+
+}  // namespace tessera

@@ -1,0 +1,97 @@
+#include "role/extender/extender.h"
+
+#include <utility>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "role/extender/desk.h"
+#include "role/extender/routes.h"
+
+namespace tessera {
+namespace {
+
+HttpResponse no_such_path(std::string_view path) {
+    std::string known;
+    for (const Route& route : extender_routes()) {
+        known += (known.empty() ? "" : " ") + std::string(route.path) +
+                 (route.path.ends_with('/') ? "NODE" : "");
+    }
+    return error_answer(404, fmt::format("there is no {}; there are {}", in_quotes(path), known));
+}
+
+HttpResponse wrong_method(const HttpRequest& request, std::string allowed) {
+    HttpResponse response = error_answer(
+        405, fmt::format("{} takes {}, not {}", request.path, allowed, in_quotes(request.method)));
+    response.allow = std::move(allowed);
+    return response;
+}
+
+}  // namespace
+
+std::string Desk::why_not_ready() {
+    if (ports_.why_not_ready) {
+        if (std::string why = ports_.why_not_ready(); !why.empty()) {
+            return why;
+        }
+    }
+    return hold()->synced() ? ""
+                            : "nodes and pods have not all been listed yet: try again in a moment";
+}
+
+Scratch& Scratch::of_thread() {
+    thread_local Scratch scratch;
+    return scratch;
+}
+
+void Scratch::trim() {
+    constexpr std::size_t kKeptNodes = 65'536;
+    if (args.quoted.capacity() > kKeptNodes || candidates.capacity() > kKeptNodes) {
+        *this = Scratch();
+    }
+}
+
+HttpResponse error_answer(int status, std::string_view message) {
+    return {.status = status, .body = write_binding_result(message) + "\n"};
+}
+
+void find_candidates(const Mirror& mirror, const ExtenderArgs& args,
+                     std::vector<NodeIndex>& candidates) {
+    candidates.resize(args.size());
+    NodeIndex before;
+    for (std::size_t at = 0; at < args.size(); ++at) {
+        candidates[at] = mirror.find_node(args.name(at), before);
+        before = candidates[at].valid() ? candidates[at] : before;
+    }
+}
+
+Extender::Extender(Mirror& mirror, std::mutex& mutex, ExtenderPorts ports)
+    : desk_(std::make_unique<Desk>(mirror, mutex, std::move(ports))) {}
+Extender::~Extender() = default;
+
+void Extender::handle(HttpRequest& request, Responder respond) {
+    Match match = match_route(request.method, request.path);
+    if (match.route == nullptr) {
+        respond(match.allowed.empty() ? no_such_path(request.path)
+                                      : wrong_method(request, std::move(match.allowed)));
+        return;
+    }
+    const Route& route = *match.route;
+    if (route.needs == Needs::lead) {
+        if (const std::string why = desk_->why_not_ready(); !why.empty()) {
+            respond(error_answer(503, why));
+            return;
+        }
+    } else if (route.needs == Needs::listed && !desk_->hold()->synced()) {
+        respond(error_answer(503, "nodes and pods have not all been listed yet"));
+        return;
+    }
+    Call call{request, match.node, route.bind_error_status};
+    route.run(*desk_, call, std::move(respond));
+}
+
+std::size_t Extender::binds_in_flight() const {
+    const auto held = desk_->hold();
+    return desk_->binds.size();
+}
+
+}  // namespace tessera

@@ -1,0 +1,59 @@
+// What a stock kube-scheduler asks an HTTP extender, answered by a mirror of the cluster.
+//
+//   Extender extender(mirror, mutex, {.now = wall_time_now, .bind = ..., .why_not_ready = ...});
+//   HttpServer::start(options, [&](HttpRequest& request, Responder respond) {
+//       extender.handle(request, std::move(respond));
+//   });
+//
+// The routes of gpushare and of Elastic GPU have the shape of their originals, under /tessera are
+// our own; routes.cc lists them. From any thread. The mutex guards the mirror and is held for the
+// time of a decision, never while anybody waits for the API server.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "kube/clock.h"
+#include "net/http_server.h"
+#include "role/mirror/mirror.h"
+
+namespace tessera {
+
+// How a bind ended, by the API server's word.
+struct BindEnding {
+    BindResult result = BindResult::unknown;
+    std::string message{};  // why not, for the events of the pod; empty when bound
+};
+// Makes a plan real and tells how it went, once, from any thread. A call that is dropped untold
+// ends as unknown.
+using BindPort = std::function<void(BindPlan, std::function<void(BindEnding)>)>;
+
+struct ExtenderPorts {
+    Clock now;  // since 1970
+    BindPort bind;
+    // Why this copy must not decide now, in a sentence ("this copy is not the leader"); empty when
+    // it may.
+    std::function<std::string()> why_not_ready;
+    std::function<std::string()> metrics;  // Prometheus' text format
+    std::string version;
+};
+
+class Extender {
+  public:
+    // Binds that are under way end in here: stop the server and the binder first.
+    Extender(Mirror& mirror, std::mutex& mutex, ExtenderPorts ports);
+    ~Extender();
+    Extender(const Extender&) = delete;
+    Extender& operator=(const Extender&) = delete;
+
+    void handle(HttpRequest& request, Responder respond);
+    std::size_t binds_in_flight() const;
+
+  private:
+    std::unique_ptr<class Desk> desk_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,80 @@
+// prioritize: the node whose share is held gets 10, the others 0 to 9 by the order of their keys.
+#include <algorithm>
+#include <array>
+
+#include "codec/kube_json.h"
+#include "role/extender/verbs.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::uint8_t kTop = 10;
+
+// By the share of nodes that have a smaller key, in parts of the range of keys: the order is kept
+// and nothing is sorted. Nodes that do not fit count for nothing and get 0.
+void score(const Fit& fit, std::span<std::uint8_t> scores) {
+    constexpr std::size_t kParts = 1024;
+    std::uint64_t low = UINT64_MAX;
+    std::uint64_t high = 0;
+    for (std::size_t at = 0; at < fit.keys.size(); ++at) {
+        if (fit.keys[at] != 0 && at != fit.best) {
+            low = std::min<std::uint64_t>(low, fit.keys[at]);
+            high = std::max<std::uint64_t>(high, fit.keys[at]);
+        }
+    }
+    std::array<std::uint32_t, kParts> counts{};
+    std::array<std::uint8_t, kParts> score_of{};
+    const std::uint64_t width = high < low ? 1 : (high - low) / kParts + 1;
+    std::uint64_t others = 0;
+    for (std::size_t at = 0; at < fit.keys.size(); ++at) {
+        if (fit.keys[at] != 0 && at != fit.best) {
+            ++counts[(fit.keys[at] - low) / width];
+            ++others;
+        }
+    }
+    std::uint64_t smaller = 0;
+    for (std::size_t part = 0; part < kParts; ++part) {
+        score_of[part] =
+            static_cast<std::uint8_t>(others < 2 ? 0 : (kTop - 1) * smaller / (others - 1));
+        smaller += counts[part];
+    }
+    for (std::size_t at = 0; at < fit.keys.size(); ++at) {
+        scores[at] = fit.keys[at] == 0 ? 0 : score_of[(fit.keys[at] - low) / width];
+    }
+    if (fit.best < scores.size()) {
+        scores[fit.best] = kTop;
+    }
+}
+
+}  // namespace
+
+HttpResponse prioritize(Desk& desk, Call& call) {
+    Scratch& scratch = Scratch::of_thread();
+    scratch.trim();
+    if (const auto read = scratch.reader.args(call.request.body, scratch.args); !read) {
+        return error_answer(400, read.error().message);
+    }
+    if (scratch.args.pod.empty()) {
+        return error_answer(400, "the request has no Pod");
+    }
+    const auto pod = read_pod_json(scratch.args.pod);
+    if (!pod) {
+        return error_answer(400, "the pod cannot be read: " + pod.error().message);
+    }
+    scratch.marks.assign(scratch.args.size(), 0);
+    {
+        const auto mirror = desk.hold();
+        find_candidates(*mirror, scratch.args, scratch.candidates);
+        const auto fit = mirror->rank(*pod, scratch.candidates, {"", desk.now()});
+        if (!fit) {
+            return error_answer(500, fit.error().message);
+        }
+        // A pod that asks for no GPU of ours is no matter of ours: the others' scores count.
+        if (fit->best != SIZE_MAX) {
+            score(*fit, scratch.marks);
+        }
+    }
+    return {.body = write_host_priorities(scratch.args, scratch.marks)};
+}
+
+}  // namespace tessera
