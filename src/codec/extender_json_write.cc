@@ -61,7 +61,11 @@ void append_failed(const FilterResult& result, bool never, std::string& out) {
             before = ',';
         }
     }
-    out += before == '{' ? "{}" : "}";
+    if (before != '{') {
+        out += '}';
+    } else {
+        out += never ? "null" : "{}";  // as an extender in Go, which fills in the one map only
+    }
 }
 
 std::size_t expected_size(const FilterResult& result) {
