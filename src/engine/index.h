@@ -53,6 +53,9 @@ class Index final : public Census {
     // One of the nodes on which the column fits, all equally likely; none when nothing fits.
     NodeIndex any(std::size_t column, Rng& rng) const;
     Key key(std::size_t column, NodeIndex node) const { return forest_->at(column, node.slot()); }
+    void keys(std::size_t column, std::span<const NodeIndex> nodes, std::span<Key> out) const {
+        forest_->gather(column, nodes, out);
+    }
     // Of a class without a column by looking at every node.
     std::int64_t hosts(ClassIndex demand_class) const override;
     // Calls visit(NodeIndex) for every node on which the class fits, in node order.

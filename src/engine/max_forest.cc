@@ -45,6 +45,12 @@ class TiledForest final : public MaxForest {
     Key at(std::size_t column, std::size_t node) const override {
         return key_of(levels_[0][tile(node, column / kRun)][node % kBlock][column % kRun]);
     }
+    void gather(std::size_t column, std::span<const NodeIndex> nodes,
+                std::span<Key> keys) const override {
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            keys[i] = nodes[i].valid() ? TiledForest::at(column, nodes[i].slot()) : 0;
+        }
+    }
     Tie tie(std::size_t node) const override { return ties_[node]; }
 
     void write(const NodeKeys& written) override;

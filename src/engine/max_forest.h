@@ -36,6 +36,9 @@ class MaxForest {
     virtual ~MaxForest() = default;
 
     virtual Key at(std::size_t column, std::size_t node) const = 0;
+    // The keys of these nodes in their order, 0 for none().
+    virtual void gather(std::size_t column, std::span<const NodeIndex> nodes,
+                        std::span<Key> keys) const = 0;
     virtual Tie tie(std::size_t node) const = 0;
 
     // A node's keys, all that are not 0. `touched` has a bit per column: set where the key was not

@@ -327,13 +327,11 @@ Placer::Ranking Placer::rank(ClassIndex demand_class, std::span<const NodeIndex>
                              std::span<Key> keys) {
     const int column = column_for(demand_class);
     const std::uint64_t draw = rng_.next();
-    for (std::size_t i = 0; i < among.size(); ++i) {
-        if (!among[i].valid()) {
-            keys[i] = 0;
-        } else if (column >= 0) {
-            keys[i] = index_->key(static_cast<std::size_t>(column), among[i]);
-        } else {
-            keys[i] = key_on(among[i], demand_class, draw);
+    if (column >= 0) {
+        index_->keys(static_cast<std::size_t>(column), among, keys);
+    } else {
+        for (std::size_t i = 0; i < among.size(); ++i) {
+            keys[i] = among[i].valid() ? key_on(among[i], demand_class, draw) : 0;
         }
     }
     return {select(among, keys), draw};
@@ -355,35 +353,43 @@ Key Placer::key_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw) 
 // By the same rule as the index, whatever the order in which the nodes are named.
 std::size_t Placer::select(std::span<const NodeIndex> among, std::span<const Key> keys) {
     const Scorer& scorer = index_->scorer();
-    std::vector<std::size_t> fitting;
-    std::size_t first = SIZE_MAX;
-    std::size_t second = SIZE_MAX;
-    const auto before = [&](std::size_t a, std::size_t b) {
-        if (keys[a] != keys[b]) {
-            return keys[a] > keys[b];
+    if (scorer.selection() == Selection::uniform) {
+        std::vector<std::size_t> fitting;
+        for (std::size_t i = 0; i < among.size(); ++i) {
+            if (keys[i] != 0) {
+                fitting.push_back(i);
+            }
         }
-        const Tie tie_a = scorer.tie(cluster_.node(among[a]));
-        const Tie tie_b = scorer.tie(cluster_.node(among[b]));
-        return tie_a != tie_b ? tie_a > tie_b : among[a] < among[b];
-    };
-    const bool uniform = scorer.selection() == Selection::uniform;
-    for (std::size_t i = 0; i < among.size(); ++i) {
-        if (keys[i] == 0) {
-            continue;
-        }
-        if (uniform) {
-            fitting.push_back(i);
-        } else if (first == SIZE_MAX || before(i, first)) {
-            second = std::exchange(first, i);
-        } else if (among[i] != among[first] && (second == SIZE_MAX || before(i, second))) {
-            second = i;
-        }
-    }
-    if (uniform) {
         return fitting.empty() ? SIZE_MAX : fitting[rng_.below(fitting.size())];
     }
-    const bool take_second = scorer.selection() == Selection::second_best && second != SIZE_MAX;
-    return take_second ? second : first;
+    struct Best {
+        std::size_t at = SIZE_MAX;
+        Key key = 0;
+        Tie tie{};
+    };
+    Best first;
+    Best second;
+    const auto before = [&](const Best& a, const Best& b) {
+        if (a.key != b.key) {
+            return a.key > b.key;
+        }
+        return a.tie != b.tie ? a.tie > b.tie : among[a.at] < among[b.at];
+    };
+    const bool wants_second = scorer.selection() == Selection::second_best;
+    for (std::size_t i = 0; i < among.size(); ++i) {
+        // Most nodes end here: a tie is looked at where it can decide.
+        if (keys[i] == 0 || keys[i] < (wants_second ? second : first).key) {
+            continue;
+        }
+        const Best one{i, keys[i], scorer.tie(cluster_.node(among[i]))};
+        if (first.at == SIZE_MAX || before(one, first)) {
+            second = std::exchange(first, one);
+        } else if (wants_second && among[i] != among[first.at] &&
+                   (second.at == SIZE_MAX || before(one, second))) {
+            second = one;
+        }
+    }
+    return wants_second && second.at != SIZE_MAX ? second.at : first.at;
 }
 
 bool Placer::grantable(NodeIndex node, ClassIndex demand_class, std::uint64_t draw) {

@@ -1,6 +1,7 @@
 // prioritize: the node whose share is held gets 10, the others 0 to 9 by the order of their keys.
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "codec/kube_json.h"
 #include "role/extender/verbs.h"
@@ -13,7 +14,8 @@ constexpr std::uint8_t kTop = 10;
 // By the share of nodes that have a smaller key, in parts of the range of keys: the order is kept
 // and nothing is sorted. Nodes that do not fit count for nothing and get 0.
 void score(const Fit& fit, std::span<std::uint8_t> scores) {
-    constexpr std::size_t kParts = 1024;
+    constexpr int kPartBits = 10;
+    constexpr std::size_t kParts = std::size_t{1} << kPartBits;
     std::uint64_t low = UINT64_MAX;
     std::uint64_t high = 0;
     for (std::size_t at = 0; at < fit.keys.size(); ++at) {
@@ -24,11 +26,12 @@ void score(const Fit& fit, std::span<std::uint8_t> scores) {
     }
     std::array<std::uint32_t, kParts> counts{};
     std::array<std::uint8_t, kParts> score_of{};
-    const std::uint64_t width = high < low ? 1 : (high - low) / kParts + 1;
+    const int shift =
+        high < low ? 0 : std::max(0, static_cast<int>(std::bit_width(high - low)) - kPartBits);
     std::uint64_t others = 0;
     for (std::size_t at = 0; at < fit.keys.size(); ++at) {
         if (fit.keys[at] != 0 && at != fit.best) {
-            ++counts[(fit.keys[at] - low) / width];
+            ++counts[(fit.keys[at] - low) >> shift];
             ++others;
         }
     }
@@ -39,10 +42,9 @@ void score(const Fit& fit, std::span<std::uint8_t> scores) {
         smaller += counts[part];
     }
     for (std::size_t at = 0; at < fit.keys.size(); ++at) {
-        scores[at] = fit.keys[at] == 0 ? 0 : score_of[(fit.keys[at] - low) / width];
-    }
-    if (fit.best < scores.size()) {
-        scores[fit.best] = kTop;
+        scores[at] = at == fit.best      ? kTop
+                     : fit.keys[at] == 0 ? std::uint8_t{0}
+                                         : score_of[(fit.keys[at] - low) >> shift];
     }
 }
 

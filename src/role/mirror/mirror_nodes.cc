@@ -185,9 +185,9 @@ void Mirror::State::node_gone(std::string_view name) {
 NodeIndex Mirror::State::find_node(std::string_view name, NodeIndex hint) const {
     const auto there = [&](NodeIndex node) { return nodes_[node.slot()].present; };
     if (hint.valid() && hint.slot() < successor_.size()) {
-        const NodeIndex guess = successor_[hint.slot()];
-        if (guess.valid() && names_.nodes.name(guess) == name) {
-            return there(guess) ? guess : NodeIndex();
+        const Successor& guess = successor_[hint.slot()];
+        if (guess.node.valid() && guess.name == name) {
+            return there(guess.node) ? guess.node : NodeIndex();
         }
     }
     const NodeIndex found = names_.nodes.find(name);
@@ -195,7 +195,7 @@ NodeIndex Mirror::State::find_node(std::string_view name, NodeIndex hint) const 
         if (successor_.size() <= hint.slot()) {
             successor_.resize(nodes_.size());
         }
-        successor_[hint.slot()] = found;
+        successor_[hint.slot()] = {found, names_.nodes.name(found)};
     }
     return found.valid() && there(found) ? found : NodeIndex();
 }

@@ -141,8 +141,13 @@ class Mirror::State {
     PodBook pods_;
     std::unique_ptr<Engine> engine_;  // once everything has been listed
     std::map<std::string, PolicySlot, std::less<>> policies_;
-    std::vector<NodeFacts> nodes_;              // by NodeIndex
-    mutable std::vector<NodeIndex> successor_;  // whose name came after this one's, last time
+    std::vector<NodeFacts> nodes_;  // by NodeIndex
+    // Whose name came after this one's, last time; the name beside, to compare it at once.
+    struct Successor {
+        NodeIndex node;
+        std::string_view name;
+    };
+    mutable std::vector<Successor> successor_;
     std::map<std::string, UnhealthyGpus, std::less<>> unhealthy_;  // by node
     std::size_t present_ = 0;                                      // nodes that are there
     std::size_t held_ = 0;                                         // pods that are held or binding
