@@ -380,6 +380,13 @@ Expected<void> read_victims(ondemand::value value, bool meta, NodeVictims& out) 
     });
 }
 
+// Whole nodes go back as they came, so that what was passed over in them must be JSON, too.
+Expected<void> check_all(const std::string& body) {
+    simdjson::dom::parser parser;
+    const auto error = parser.parse(body.data(), body.size(), false).error();
+    return error ? malformed(error) : Expected<void>();
+}
+
 // By name, and of a name that is there twice the last.
 void put_in_order(std::vector<NodeVictims>& nodes) {
     std::reverse(nodes.begin(), nodes.end());
@@ -489,7 +496,7 @@ Expected<void> ExtenderReader::args(std::string& body, ExtenderArgs& out) {
     if (out.form == NodesForm::none) {
         out.quoted.clear();
     }
-    return {};
+    return out.form == NodesForm::objects ? check_all(body) : Expected<void>();
 }
 
 Expected<ExtenderBinding> ExtenderReader::binding(std::string& body) {

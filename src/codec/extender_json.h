@@ -9,8 +9,8 @@
 // (whole: Go would merge two pods); null is the same as absent; unknown keys are passed over; more
 // after the document is refused, which Go does not look at. Inside of a pod or a node the keys have
 // Kubernetes' own spelling, save those on the way to a node's name. A part that is passed over is
-// checked for its brackets, its strings and its UTF-8, no further. Nothing here is recursive: depth
-// costs nothing.
+// checked for its brackets, its strings and its UTF-8; where whole nodes are sent, which go back as
+// they came, all of the request is (1,024 levels deep at most). Nothing here is recursive.
 // Out: Go's spelling and order of fields. A node is named by the bytes that the request named it
 // by, so that no other node can be named, and runs of nodes that fit are copied as they stand.
 #pragma once

@@ -108,6 +108,7 @@ TEST(ExtenderJson, RefusesWhatIsNoRequestWithASentence) {
          "Nodes.items[0]: \"\\\"x\\\"\" is not accepted: an object is"},
         {R"({"Nodes":{"items":[{"metadata":{"name":7}}]}})",
          "Nodes.items[0].metadata.name: \"7\" is not accepted: a text in quotes is"},
+        {R"({"Nodes":{"items":[{"metadata":{"name":"x"},"spec":{"a"::[1]}}]}})", nullptr},
         {R"({"Pod":"p"})", "Pod: \"\\\"p\\\"\" is not accepted: an object is"},
         {R"({"Pod":nul})", nullptr},
         {R"({"NodeNames":["x"]} {})", "something follows the JSON object of the request"},
