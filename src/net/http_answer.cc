@@ -93,6 +93,9 @@ std::string answer_head(const HttpResponse& response, Afterwards afterwards) {
         fmt::format_to(out, "Content-Type: {}\r\nContent-Length: {}\r\n", response.content_type,
                        response.body.size());
     }
+    if (!response.allow.empty()) {
+        fmt::format_to(out, "Allow: {}\r\n", response.allow);
+    }
     if (afterwards != Afterwards::keep_alive) {
         fmt::format_to(out, "Connection: {}\r\n",
                        afterwards == Afterwards::close ? "close" : "keep-alive");

@@ -47,7 +47,7 @@ class Handler {
         } else if (request.path == "/empty") {
             respond({.status = 204, .body = "not sent"});
         } else if (request.method == "BREW") {
-            respond({.status = 405, .body = "no coffee"});
+            respond({.status = 405, .body = "no coffee", .allow = "GET, POST"});
         } else {
             const bool has_room = request.body.capacity() >= request.body.size() + kBodyPadding;
             std::string text = request.method + " " + request.path + " " + request.query + " " +
@@ -282,7 +282,9 @@ TEST_F(HttpServerTest, NothingBehindARefusalIsARequest) {
     EXPECT_EQ(half.answer().status, 400);
     RawClient other(server_->port());
     other.send("BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n");
-    EXPECT_EQ(other.answer().status, 405) << "methods are the handler's";
+    const auto refused = other.answer();
+    EXPECT_EQ(refused.status, 405) << "methods are the handler's";
+    EXPECT_NE(refused.head.find("Allow: GET, POST"), std::string::npos) << refused.head;
 }
 
 TEST_F(HttpServerTest, MoreConnectionsWaitForAPlace) {

@@ -9,6 +9,8 @@
 #include "base/wording.h"
 #include "codec/kube_json.h"
 #include "dialect/asking.h"
+#include "dialect/gpushare.h"
+#include "dialect/own_keys.h"
 #include "kube/access.h"
 #include "kube/api_client.h"
 #include "role/cli/arguments.h"
@@ -22,6 +24,7 @@ namespace tessera::cli {
 namespace {
 
 constexpr std::string_view kGpushareMemory = "aliyun.com/gpu-mem";
+constexpr std::string_view kGpushareIndex = "ALIYUN_COM_GPU_MEM_IDX";
 
 struct Flags {
     std::vector<std::string> nodes;
@@ -33,25 +36,20 @@ struct Flags {
     bool gpushare = false;
 };
 
-// Passes pods on and remembers those that run somewhere and ask for gpushare's memory.
-class AskingPods final : public ObjectSink {
+// Passes pods on and remembers those that run somewhere, ask for gpushare's memory and say nothing
+// of the GPU that they got.
+class PendingPods final : public ObjectSink {
   public:
-    struct Asking {
-        std::string uid;
-        std::string node;
-        PendingPod pod;
-    };
-
-    explicit AskingPods(ObjectSink& next) : next_(next) {}
+    explicit PendingPods(ObjectSink& next) : next_(next) {}
 
     void list_begins() override {
-        asking.clear();
+        pending.clear();
         next_.list_begins();
     }
     void listed(std::string_view json) override {
         next_.listed(json);
         const auto pod = read_pod_json(json);
-        if (!pod || pod->node_name.empty() || pod->ended()) {
+        if (!pod || pod->node_name.empty() || pod->ended() || says_its_gpu(*pod)) {
             return;
         }
         std::int64_t units = 0;
@@ -60,16 +58,22 @@ class AskingPods final : public ObjectSink {
             units += asked ? *asked : 0;
         }
         if (units > 0) {
-            asking.push_back({pod->uid, pod->node_name, {pod->space, pod->name, units}});
+            pending[pod->node_name].push_back({pod->space, pod->name, pod->uid, units});
         }
     }
     void list_ends() override { next_.list_ends(); }
     void changed(std::string_view json) override { next_.changed(json); }
     void deleted(std::string_view json) override { next_.deleted(json); }
 
-    std::vector<Asking> asking;
+    PendingByNode pending;
 
   private:
+    static bool says_its_gpu(const Pod& pod) {
+        return pod.annotations.contains(kGpushareIndex) ||
+               pod.annotations.contains(kGpushareAllocation) ||
+               pod.annotations.contains(kOwnPlacement);
+    }
+
     ObjectSink& next_;
 };
 
@@ -89,22 +93,6 @@ Expected<void> list_all(const Flags& flags, Feed& feed, ObjectSink& pods) {
     TESSERA_CHECK(list_once(call, kNodesPath, feed.nodes()));
     TESSERA_CHECK(list_once(call, kPodsPath, pods));
     return list_once(call, kConfigMapsPath, feed.config_maps());
-}
-
-void find_pending(const std::vector<AskingPods::Asking>& asking, Seen& seen) {
-    std::set<std::string> placed;
-    for (const NodeIndex node : seen.mirror.nodes_by_name()) {
-        for (const auto& shares : seen.mirror.report(node).gpus) {
-            for (const ShareOnGpu& share : shares) {
-                placed.insert(share.uid);
-            }
-        }
-    }
-    for (const AskingPods::Asking& one : asking) {
-        if (!placed.contains(one.uid)) {
-            seen.pending[one.node].push_back(one.pod);
-        }
-    }
 }
 
 // Those that were named, or all that have GPUs.
@@ -141,10 +129,10 @@ Expected<void> look(const Flags& flags, Seen& seen) {
                   seen.notes.push_back(fmt::format("{} {} cannot be read: {}", one.kind,
                                                    in_quotes(one.name), one.reason));
               }});
-    AskingPods asking(feed.pods());
-    ObjectSink& pods = flags.gpushare ? static_cast<ObjectSink&>(asking) : feed.pods();
+    PendingPods pending(feed.pods());
+    ObjectSink& pods = flags.gpushare ? static_cast<ObjectSink&>(pending) : feed.pods();
     TESSERA_CHECK(list_all(flags, feed, pods));
-    find_pending(asking.asking, seen);
+    seen.pending = std::move(pending.pending);
     for (std::string& note : seen.mirror.take_notes()) {
         seen.notes.push_back(std::move(note));
     }

@@ -62,10 +62,18 @@ NodeUse use_of(const Mirror& mirror, NodeIndex node, const PendingByNode& pendin
         pod.gpus.resize(report.gpus.size());
         return pod;
     };
+    const auto waiting = pending.find(report.spec->name);
+    const auto pends = [&](const std::string& uid) {
+        return waiting != pending.end() &&
+               std::any_of(waiting->second.begin(), waiting->second.end(),
+                           [&](const PendingPod& pod) { return pod.uid == uid; });
+    };
     for (std::size_t gpu = 0; gpu < report.gpus.size(); ++gpu) {
         std::map<std::pair<std::string, std::string>, std::int64_t> by_pod;
         for (const ShareOnGpu& share : report.gpus[gpu]) {
-            by_pod[{share.space, share.name}] += share.grant.memory.value();
+            if (!pends(share.uid)) {
+                by_pod[{share.space, share.name}] += share.grant.memory.value();
+            }
         }
         Use& use = result.gpus[gpu];
         use.total = units.total(report.spec->gpus[gpu].memory.value());
@@ -75,8 +83,8 @@ NodeUse use_of(const Mirror& mirror, NodeIndex node, const PendingByNode& pendin
         }
         result.sum.add(use);
     }
-    if (const auto found = pending.find(report.spec->name); found != pending.end()) {
-        for (const PendingPod& pod : found->second) {
+    if (waiting != pending.end()) {
+        for (const PendingPod& pod : waiting->second) {
             of_pod(pod.space, pod.name).pending += pod.units;
             result.pending += pod.units;
         }

@@ -16,10 +16,12 @@ std::string inspect_summary(const Mirror& mirror, std::span<const NodeIndex> nod
 std::string inspect_details(const Mirror& mirror, std::span<const NodeIndex> nodes,
                             const std::string& space);
 
-// A pod that runs on a node and asks for GPU memory of which nothing is known to be given.
+// A pod that runs on a node, asks for GPU memory and says nothing of the GPU that it got. We count
+// it on a GPU all the same; gpushare's own tools show it apart.
 struct PendingPod {
     std::string space;
     std::string name;
+    std::string uid;
     std::int64_t units = 0;  // of aliyun.com/gpu-mem
 };
 using PendingByNode = std::map<std::string, std::vector<PendingPod>, std::less<>>;

@@ -261,7 +261,7 @@ class InspectCommand : public ::testing::Test {
         api_.put_node("plain", node_json("plain", R"("ephemeral-storage":"1Gi")"));
         put("one", "gpu-a", 1, 4);
         put("two", "gpu-a", 1, 8);
-        put("big", "gpu-b", -1, 20);  // nothing tells its GPU, and none has room
+        put("big", "gpu-b", -1, 20);  // nothing tells its GPU, and none has room for it
     }
     void put(const std::string& name, const std::string& node, int gpu, int units) {
         const std::string marks =
@@ -290,11 +290,12 @@ TEST_F(InspectCommand, ShowsEachGpu) {
     const Outcome outcome = inspect({});
     EXPECT_EQ(outcome.code, kExitFine);
     EXPECT_EQ(outcome.out,
-              "NODE   ADDRESS   GPU0  GPU1   MEMORY(GiB)  COMPUTE(GPUs)\n"
-              "gpu-a  10.0.0.1  0/16  12/16  12/32        0/2\n"
-              "gpu-b  10.0.0.1  0/16  -      0/16         0/1\n"
+              "NODE   ADDRESS   GPU0    GPU1   MEMORY(GiB)  COMPUTE(GPUs)\n"
+              "gpu-a  10.0.0.1  0/16    12/16  12/32        0/2\n"
+              "gpu-b  10.0.0.1  20/16*  -      20/16        0/1\n"
               "\n"
-              "2 nodes, 3 GPUs: memory 12/48 GiB (25 %), compute 0/3 GPUs (0 %)\n"
+              "2 nodes, 3 GPUs: memory 32/48 GiB (66 %), compute 0/3 GPUs (0 %)\n"
+              "* holds more than it has\n"
               "1 node without GPUs not shown\n");
     EXPECT_THAT(outcome.err, HasSubstr("nothing tells its GPUs"));
 }

@@ -255,7 +255,8 @@ TEST_F(ExtenderTest, ARepeatOfABindUnderWayWaitsForItsEnd) {
     EXPECT_EQ(rig_.plans.size(), 1U);
     EXPECT_EQ(rig_.extender.binds_in_flight(), 1U);
     // Elsewhere it is refused meanwhile, and so is another filter.
-    EXPECT_EQ(bind("p", "gpu-b").body, R"({"Error":"pod default/p is being bound to node gpu-a"})");
+    EXPECT_EQ(bind("p", "gpu-b").body,
+              R"({"Error":"pod default/p is being bound to node gpu-a already"})");
     EXPECT_NE(rig_.post("/tessera/filter", names_body(gpushare_pod("p", 8), {"gpu-b"}))
                   .find("being bound"),
               std::string::npos);

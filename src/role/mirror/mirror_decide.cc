@@ -215,7 +215,8 @@ Expected<Fit> Mirror::State::rank(const Pod& pod, std::span<const NodeIndex> amo
 }
 
 NodeVerdict Mirror::State::verdict(const Pod& pod, NodeIndex node, const Asked& asked) {
-    const auto found = verdicts(pod, std::span(&node, node.valid() ? 1 : 0), asked);
+    const auto found =
+        node.valid() ? verdicts(pod, std::span(&node, 1), asked) : Expected<Refusals>(Refusals{});
     if (!found || found->verdicts.empty()) {
         NodeVerdict unknown;
         unknown.reasons.add(unknown.first);
