@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sums up a JUnit file of pytest, for ./test.
 
-usage: summary.py JUNIT_FILE    first line: passed, failed, left out; then "NAME: REASON" of each left out
+usage: summary.py JUNIT_FILE    first how many passed, failed, were left out; then "NAME: REASON" of these
 """
 
 import sys

@@ -33,8 +33,8 @@ def tessera(shared_cluster):
     program.kill()
 
 
-def good_request():
-    return json.dumps(question(objects.gpushare_pod("p", 8), ["gpu-a"])).encode()
+def asking(units):
+    return json.dumps(question(objects.gpushare_pod("p", units), ["gpu-a"])).encode()
 
 
 def many_names(count):
@@ -45,7 +45,7 @@ def many_names(count):
 def check_alive(tessera):
     """A good request is answered as ever."""
     assert tessera.running, tessera.log_end()
-    status, body = tessera.request("POST", FILTER, good_request())
+    status, body = tessera.request("POST", FILTER, asking(8))
     assert status == 200 and json.loads(body)["NodeNames"] == ["gpu-a"], body
 
 
@@ -103,7 +103,7 @@ def deep(levels):
     return b'{"Pod":' + b'{"a":' * levels + b"1" + b"}" * levels + b"}"
 
 
-GOOD = good_request()
+GOOD = asking(8)
 BODIES = {
     "nothing": b"",
     "blanks": b"  \r\n ",
@@ -128,11 +128,8 @@ BODIES = {
     "half a surrogate": b'{"Pod":{"metadata":{"uid":"u","name":"\\ud800"}},"NodeNames":["gpu-a"]}',
     "NUL bytes": b'{"Pod":{"metadata":{"uid":"u","name":"a\x00b"}},"NodeNames":["gpu-a"]}',
     "no pod and no nodes": b"{}",
-    "an amount without end": b'{"Pod":{"metadata":{"uid":"u","name":"p"},"spec":{"containers":[{"name":"c","resources":'
-                             b'{"limits":{"aliyun.com/gpu-mem":"' + b"9" * 5000 + b'"}}}]}},'
-                             b'"NodeNames":["gpu-a"]}',
-    "a negative amount": b'{"Pod":{"metadata":{"uid":"u","name":"p"},"spec":{"containers":[{"name":"c","resources":'
-                         b'{"limits":{"aliyun.com/gpu-mem":"-5"}}}]}},"NodeNames":["gpu-a"]}',
+    "an amount without end": asking("9" * 5000),
+    "a negative amount": asking("-5"),
 }
 
 
@@ -190,7 +187,8 @@ def test_binding_an_unknown_pod_or_node_fails(tessera):
 def test_unknown_paths_and_methods(tessera):
     for method, path, expected in (
             ("GET", "/", 404), ("POST", "/gpushare-scheduler/nothing", 404),
-            ("GET", FILTER, 405), ("DELETE", FILTER, 405), ("GET", "/gpushare-scheduler/../metrics", 404),
+            ("GET", FILTER, 405), ("DELETE", FILTER, 405),
+            ("GET", "/gpushare-scheduler/../metrics", 404),
             ("GET", "/" + "a" * 9000, (404, 414, 431))):
         status, _ = tessera.request(method, path)
         assert status in (expected if isinstance(expected, tuple) else (expected,)), (method, path[:40])
@@ -234,18 +232,19 @@ def test_twenty_large_requests_leave_no_memory_behind(tessera):
         assert status == 200 and not json.loads(answer)["NodeNames"]
 
 
+HEAD = f"POST {FILTER} HTTP/1.1\r\nHost: x\r\n".encode()
 SMUGGLING = {
-    "two lengths": b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 40\r\n\r\n{}",
-    "length and chunks": b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked"
+    "two lengths": HEAD + b"Content-Length: 2\r\nContent-Length: 40\r\n\r\n{}",
+    "length and chunks": HEAD + b"Content-Length: 4\r\nTransfer-Encoding: chunked"
                          b"\r\n\r\n0\r\n\r\n",
-    "chunks in disguise": b"POST %b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-    "a blank before the colon": b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length : 2\r\n\r\n{}",
-    "a length with a sign": b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: +2\r\n\r\n{}",
-    "a negative length": b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-    "a length beyond 64 bits": b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
-    "a folded header": b"POST %b HTTP/1.1\r\nHost: x\r\nX: a\r\n b\r\nContent-Length: 2\r\n\r\n{}",
-    "bare line feeds": b"POST %b HTTP/1.1\nHost: x\nContent-Length: 2\n\n{}",
-    "a bad chunk size": b"POST %b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "chunks in disguise": HEAD + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "a blank before the colon": HEAD + b"Content-Length : 2\r\n\r\n{}",
+    "a length with a sign": HEAD + b"Content-Length: +2\r\n\r\n{}",
+    "a negative length": HEAD + b"Content-Length: -1\r\n\r\n",
+    "a length beyond 64 bits": HEAD + b"Content-Length: 99999999999999999999\r\n\r\n",
+    "a folded header": HEAD + b"X: a\r\n b\r\nContent-Length: 2\r\n\r\n{}",
+    "bare line feeds": HEAD.replace(b"\r", b"") + b"Content-Length: 2\n\n{}",
+    "a bad chunk size": HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
     "no HTTP at all": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     "another version": b"GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n",
     "NUL in a header": b"GET /healthz HTTP/1.1\r\nHost: x\x00y\r\n\r\n",
@@ -255,14 +254,13 @@ SMUGGLING = {
 @pytest.mark.parametrize("name", SMUGGLING)
 def test_a_request_that_two_readers_would_read_differently_is_refused(tessera, name):
     hidden = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
-    text = SMUGGLING[name]
-    answer = send(tessera, (text % FILTER.encode() if b"%b" in text else text) + hidden)
+    answer = send(tessera, SMUGGLING[name] + hidden)
     assert len(statuses(answer)) <= 1, "the hidden request was answered"
     assert all(code >= 400 for code in statuses(answer)), answer[:200]
 
 
 def test_headers_without_end_are_refused(tessera):
-    answer = send(tessera, b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"X-A: " + b"b" * 200_000 + b"\r\n\r\n")
+    answer = send(tessera, b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: " + b"b" * 200_000 + b"\r\n\r\n")
     assert statuses(answer) in ([431], [400], []), answer[:200]
     many = b"".join(b"X-%d: y\r\n" % index for index in range(50_000))
     answer = send(tessera, b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + many + b"\r\n")

@@ -55,7 +55,8 @@ def test_the_follower_takes_over_from_a_leader_that_was_killed(cluster, two):
     wait_until(follower.is_ready, TAKE_OVER_SECONDS, "the follower leads")
     service.lead_to(follower.url)
     print(f"taken over after {time.monotonic() - begin:.1f} s")
-    cluster.api.create_all("pods", [objects.gpushare_pod("sixteen", 16), objects.gpushare_pod("six", 6)])
+    cluster.api.create_all("pods", [objects.gpushare_pod(name, units)
+                                    for name, units in (("sixteen", 16), ("six", 6))])
     pods_bound(cluster, 3)
 
 
@@ -69,7 +70,8 @@ def test_a_leader_killed_in_the_middle_of_a_bind(cluster, two):
     held.drop()
     wait_until(follower.is_ready, TAKE_OVER_SECONDS, "the follower leads")
     service.lead_to(follower.url)
-    cluster.api.create_all("pods", [objects.gpushare_pod("sixteen", 16), objects.gpushare_pod("six", 6)])
+    cluster.api.create_all("pods", [objects.gpushare_pod(name, units)
+                                    for name, units in (("sixteen", 16), ("six", 6))])
     pods_bound(cluster, 3)
 
 
