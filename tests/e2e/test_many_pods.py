@@ -48,7 +48,7 @@ def fill_exactly(cluster, tessera, nodes, pods):
     with Watcher(cluster) as watcher:
         cluster.api.create_all("pods", [objects.gpushare_pod(f"pod-{index}", half)
                                         for index in range(pods)])
-        pods_bound(cluster, pods, 1200)
+        pods_bound(cluster, pods, 1800)
     assert watcher.bound == pods
     check_books(cluster, tessera)
 
