@@ -1,0 +1,3 @@
+module tessera.dev/stub
+
+go 1.26.0
