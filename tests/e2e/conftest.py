@@ -9,8 +9,9 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from rig import objects, programs  # noqa: E402
+from rig import deployment, objects, programs, shares  # noqa: E402
 from rig.control_plane import ControlPlane  # noqa: E402
+from rig.extender import Tessera  # noqa: E402
 from rig.process import die_with_parent, wait_until  # noqa: E402
 
 TEST_SECONDS = 240
@@ -75,15 +76,43 @@ def shared_cluster():
 
 @pytest.fixture
 def cluster(shared_cluster):
-    """The shared control plane, empty."""
-    yield shared_cluster
+    """The shared control plane, empty: what the test before left is taken away now."""
     if "kube-scheduler" in shared_cluster.programs:
         shared_cluster.programs["kube-scheduler"].stop()
     shared_cluster.clear()
+    yield shared_cluster
 
 
-def unbound(cluster):
-    return cluster.api.list("pods", query="fieldSelector=spec.nodeName%3D&resourceVersion=0")
+@pytest.fixture
+def start_tessera(cluster):
+    """A function that starts `tessera serve --extender` under the roles of deploy/; ends it, too."""
+    started = []
+
+    def start(server=None, wait=True, **more):
+        name = "tessera" if not started else f"tessera-{len(started) + 1}"
+        program = Tessera(cluster, deployment.kubeconfig(cluster, server), name=name, **more)
+        started.append(program)
+        return program.start(wait)
+    yield start
+    for program in started:
+        program.kill()
+
+
+def check_books(cluster, tessera, seconds=60):
+    """Tessera's own view is what the API says: no share is lost, none is still held."""
+    def difference():
+        left = shares.free(cluster.api.list("nodes"), cluster.api.list("pods"))
+        shown = {(node["name"], gpu["index"]): [gpu["milli"]["free"], gpu["memoryMib"]["free"]]
+                 for node in tessera.get_json("/tessera/inspect")["nodes"] for gpu in node["gpus"]}
+        return {key: (shown.get(key), left.get(key)) for key in shown.keys() | left.keys()
+                if shown.get(key) != left.get(key)}
+    wait_until(lambda: not difference(), seconds,
+               lambda: f"Tessera and the API agree; (Tessera's, API's): {difference()}", 0.5)
+
+
+def unbound(cluster, most=0):
+    """Pods without a node; `most` of them, where that is enough to know."""
+    return cluster.api.list("pods", query=f"fieldSelector=spec.nodeName%3D&limit={most}")
 
 
 def pods_bound(cluster, count, seconds=60, waiting=0):
@@ -93,7 +122,8 @@ def pods_bound(cluster, count, seconds=60, waiting=0):
         reasons = {objects.condition(pod, "PodScheduled").get("message", "no condition")
                    for pod in left}
         return f"{count} pods bound; {len(left)} wait: {sorted(reasons)[:3]}; logs: {cluster.logs}"
-    wait_until(lambda: len(unbound(cluster)) <= waiting, seconds, why, 0.1 if count < 200 else 1)
+    wait_until(lambda: len(unbound(cluster, waiting + 1)) <= waiting, seconds, why,
+               0.1 if count < 200 else 1)
     pods = cluster.api.list("pods")
     assert sum(map(objects.is_bound, pods)) == count, why()
     return pods

@@ -15,7 +15,7 @@ import threading
 import urllib.parse
 
 CORE = {"nodes": None, "pods": "default", "namespaces": None, "configmaps": "default",
-        "serviceaccounts": "default", "events": "default"}
+        "serviceaccounts": "default", "events": "default", "services": "default"}
 GROUPS = {
     "deployments": ("apps/v1", "default"),
     "leases": ("coordination.k8s.io/v1", "default"),

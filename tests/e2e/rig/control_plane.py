@@ -197,6 +197,7 @@ class ControlPlane:
             name = namespace["metadata"]["name"]
             self.api.delete_all("deployments", name)
             self.api.delete_all("pods", name)
+            self.api.delete_all("events", name)
         for config in self.api.list("configmaps", "kube-system"):
             if config["metadata"]["name"].startswith("unhealthy-gpu-"):
                 self.api.delete("configmaps", config["metadata"]["name"], "kube-system")

@@ -5,28 +5,35 @@ import json
 import os
 import re
 import time
-import urllib.parse
 
 from . import programs
 from .process import Program
 
 
+def question(pod, names):
+    """What kube-scheduler asks filter; a pod that the API server never saw gets a UID."""
+    return {"Pod": {**pod, "metadata": {"uid": "asked-by-a-test", **pod["metadata"]}}, "Nodes": None,
+            "NodeNames": names}
+
+
 class Extender(Program):
-    """A program that says "listening on ADDRESS" in its log when it serves.
+    """A program that says "listens on ADDRESS" in its log when it serves.
 
     The address of the last start counts: with port 0 it changes when the program starts again.
     """
 
-    LISTENING = re.compile(rb"listening on (?:https?://)?(127\.0\.0\.1:\d+)")
+    LISTENING = re.compile(rb"listen(?:s|ing) on (?:https?://)?(127\.0\.0\.1:\d+)")
 
-    def __init__(self, name, command, log_directory):
+    def __init__(self, name, command, log_directory, tls=None):
+        """`tls`: the context with which requests are made to it, when it serves TLS."""
         super().__init__(name, command, log_directory)
         self._log_start = 0
+        self._tls = tls
         self.address = None
 
     @property
     def url(self):
-        return f"http://{self.address}"
+        return f"{'https' if self._tls else 'http'}://{self.address}"
 
     def start(self):
         self._log_start = os.path.getsize(self.log) if os.path.exists(self.log) else 0
@@ -45,8 +52,10 @@ class Extender(Program):
 
     def request(self, method, path, body=None, timeout=10):
         """(status, bytes) over a connection of its own."""
-        parts = urllib.parse.urlsplit(self.url)
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
+        if self._tls:
+            connection = http.client.HTTPSConnection(self.address, timeout=timeout, context=self._tls)
+        else:
+            connection = http.client.HTTPConnection(self.address, timeout=timeout)
         try:
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             headers = {} if data is None else {"Content-Type": "application/json"}
@@ -71,9 +80,10 @@ class Extender(Program):
 class Tessera(Extender):
     """`tessera serve --extender`, ready to decide when start() returns, unless told otherwise."""
 
-    def __init__(self, cluster, kubeconfig, listen="127.0.0.1:0", name="tessera", arguments=()):
-        super().__init__(name, [programs.tessera(), "serve", "--extender", "--kubeconfig", kubeconfig,
-                                "--listen", listen, *arguments], cluster.logs)
+    def __init__(self, cluster, kubeconfig, listen="127.0.0.1:0", name="tessera", arguments=(), tls=None):
+        command = [programs.tessera(), "serve", "--extender", "--kubeconfig", kubeconfig,
+                   "--listen", listen, *arguments]
+        super().__init__(name, command, cluster.logs, tls)
 
     def start(self, wait=True):
         begin = time.monotonic()

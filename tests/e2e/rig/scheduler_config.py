@@ -23,6 +23,7 @@ class Extender:
     node_cache_capable: bool = True
     ignorable: bool = False
     http_timeout: str = "5s"
+    tls: dict = None  # caFile, certFile, keyFile
 
     def document(self):
         verbs = {"filterVerb": self.filter_verb, "prioritizeVerb": self.prioritize_verb,
@@ -31,6 +32,8 @@ class Extender:
                  "enableHTTPS": self.url_prefix.startswith("https:"),
                  "nodeCacheCapable": self.node_cache_capable, "ignorable": self.ignorable,
                  "httpTimeout": self.http_timeout}
+        if self.tls:
+            entry["tlsConfig"] = self.tls
         if self.prioritize_verb:
             entry["weight"] = self.weight
         if self.managed_resources:

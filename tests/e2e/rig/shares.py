@@ -146,3 +146,20 @@ def counts(pod):
     states = status.get("containerStatuses", [])
     ended = [entry for entry in states if "terminated" in entry.get("state", {})]
     return not states or len(ended) < len(states)
+
+
+def free(nodes, pods):
+    """{(node, device): [thousandths, MiB]} that nobody holds."""
+    left, units = {}, {}
+    for node in nodes:
+        name = node["metadata"]["name"]
+        units[name] = gpushare_units(node)[2]
+        for device, size in enumerate(devices(node)):
+            left[name, device] = list(size)
+    for pod in filter(counts, pods):
+        name = pod["spec"]["nodeName"]
+        for device, milli, memory in holds(pod, units.get(name, 1024)):
+            amount = left[name, device]
+            amount[0] -= milli
+            amount[1] -= amount[1] if memory is None else memory
+    return left

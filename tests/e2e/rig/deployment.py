@@ -1,0 +1,33 @@
+"""The manifests of deploy/extender/, and Tessera under the very roles they grant."""
+
+import os
+
+import yaml
+
+from . import programs
+from .api import path_of
+
+ACCOUNT, NAMESPACE = "tessera-extender", "kube-system"
+LEASE = "tessera-extender"
+RESOURCES = {"ServiceAccount": "serviceaccounts", "ClusterRole": "clusterroles",
+             "ClusterRoleBinding": "clusterrolebindings", "Role": "roles",
+             "RoleBinding": "rolebindings", "Deployment": "deployments", "Service": "services"}
+
+
+def manifests(name):
+    """The documents of a file of deploy/extender/."""
+    with open(os.path.join(programs.ROOT, "deploy", "extender", name), encoding="utf-8") as file:
+        return list(yaml.safe_load_all(file))
+
+
+def apply(cluster, document, dry_run=False):
+    meta = document["metadata"]
+    path = path_of(RESOURCES[document["kind"]], meta["name"], meta.get("namespace"))
+    return cluster.api.apply(document, path, dry_run)
+
+
+def kubeconfig(cluster, server=None):
+    """For the extender's own account, with its roles; `server` may be a fault proxy's URL."""
+    for document in manifests("rbac.yaml"):
+        apply(cluster, document)
+    return cluster.service_account_kubeconfig(ACCOUNT, NAMESPACE, server)

@@ -1,0 +1,321 @@
+"""Requests that no kube-scheduler would send, against the running program: each gets a clear answer or
+is cut off, the program lives, its memory stays, and the next good request is answered."""
+
+import json
+import re
+import socket
+
+import pytest
+
+from conftest import started_cluster
+from rig import deployment, objects
+from rig.extender import Tessera, question
+from rig.process import wait_until
+
+FILTER = "/gpushare-scheduler/filter"
+GROWTH_MIB = 100      # what memory may grow by; a request of 100 MB must not show
+
+
+@pytest.fixture(scope="module")
+def shared_cluster():
+    with started_cluster(kwok=False) as cluster:
+        cluster.api.create("nodes", objects.gpushare_node("gpu-a", gpus=2, memory=16))
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def tessera(shared_cluster):
+    """One process for the whole file: what a bad request leaves behind harms the next."""
+    program = Tessera(shared_cluster, deployment.kubeconfig(shared_cluster),
+                      arguments=("--request-timeout", "3s", "--max-connections", "300"))
+    program.start()
+    yield program
+    program.kill()
+
+
+def good_request():
+    return json.dumps(question(objects.gpushare_pod("p", 8), ["gpu-a"])).encode()
+
+
+def many_names(count):
+    names = [f"node-{index}" for index in range(count)]
+    return json.dumps(question(objects.gpushare_pod("p", 8), names)).encode()
+
+
+def check_alive(tessera):
+    """A good request is answered as ever."""
+    assert tessera.running, tessera.log_end()
+    status, body = tessera.request("POST", FILTER, good_request())
+    assert status == 200 and json.loads(body)["NodeNames"] == ["gpu-a"], body
+
+
+@pytest.fixture(autouse=True)
+def harmless(tessera):
+    """Around each test: alive and of the same size before and after."""
+    check_alive(tessera)
+    before = tessera.resident_mib()
+    yield
+    check_alive(tessera)
+    assert tessera.resident_mib() < before + GROWTH_MIB
+
+
+def connect(tessera):
+    host, port = tessera.address.split(":")
+    stream = socket.create_connection((host, int(port)), timeout=20)
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return stream
+
+
+def send(tessera, data):
+    """Bytes as they are; everything that comes back until the server closes or says no more."""
+    with connect(tessera) as stream:
+        try:
+            stream.sendall(data)
+            stream.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # it may have closed already
+        return read_all(stream)
+
+
+def read_all(stream):
+    parts = []
+    try:
+        while True:
+            part = stream.recv(65536)
+            if not part:
+                break
+            parts.append(part)
+    except OSError:
+        pass
+    return b"".join(parts)
+
+
+def statuses(answer):
+    return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d{3}) ", answer)]
+
+
+def post(path, body, headers=()):
+    lines = [f"POST {path} HTTP/1.1", "Host: x", f"Content-Length: {len(body)}", *headers]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
+
+
+def deep(levels):
+    return b'{"Pod":' + b'{"a":' * levels + b"1" + b"}" * levels + b"}"
+
+
+GOOD = good_request()
+BODIES = {
+    "nothing": b"",
+    "blanks": b"  \r\n ",
+    "half a document": GOOD[: len(GOOD) // 2],
+    "one byte less": GOOD[:-1],
+    "a list": b"[]",
+    "a number": b"12",
+    "null": b"null",
+    "text": b'"filter"',
+    "no JSON": b"Pod: {}",
+    "a pod that is a list": b'{"Pod":[],"NodeNames":["gpu-a"]}',
+    "a pod that is text": b'{"Pod":"p","NodeNames":["gpu-a"]}',
+    "names that are numbers": b'{"Pod":{},"NodeNames":[1,2]}',
+    "names that are an object": b'{"Pod":{},"NodeNames":{"a":1}}',
+    "nodes that are text": b'{"Pod":{},"Nodes":"gpu-a"}',
+    "nodes without names": b'{"Pod":{},"Nodes":{"items":[{},{"metadata":{}}]}}',
+    "metadata of a wrong type": b'{"Pod":{"metadata":7,"spec":"x"},"NodeNames":["gpu-a"]}',
+    "10,000 levels": deep(10_000),
+    "a million levels": deep(1_000_000),
+    "a million open brackets": b"[" * 1_000_000,
+    "invalid UTF-8": b'{"Pod":{"metadata":{"uid":"u","name":"\xff\xfe\xc0\x80"}},"NodeNames":["gpu-a"]}',
+    "half a surrogate": b'{"Pod":{"metadata":{"uid":"u","name":"\\ud800"}},"NodeNames":["gpu-a"]}',
+    "NUL bytes": b'{"Pod":{"metadata":{"uid":"u","name":"a\x00b"}},"NodeNames":["gpu-a"]}',
+    "no pod and no nodes": b"{}",
+    "an amount without end": b'{"Pod":{"metadata":{"uid":"u","name":"p"},"spec":{"containers":[{"name":"c","resources":'
+                             b'{"limits":{"aliyun.com/gpu-mem":"' + b"9" * 5000 + b'"}}}]}},'
+                             b'"NodeNames":["gpu-a"]}',
+    "a negative amount": b'{"Pod":{"metadata":{"uid":"u","name":"p"},"spec":{"containers":[{"name":"c","resources":'
+                         b'{"limits":{"aliyun.com/gpu-mem":"-5"}}}]}},"NodeNames":["gpu-a"]}',
+}
+
+
+@pytest.mark.parametrize("verb", ["/gpushare-scheduler/filter", "/gpushare-scheduler/bind",
+                                  "/scheduler/priorities", "/tessera/preempt", "/tessera/explain"])
+@pytest.mark.parametrize("name", BODIES)
+def test_a_body_that_is_wrong_gets_an_answer(tessera, verb, name):
+    status, body = tessera.request("POST", verb, BODIES[name])
+    assert status in (200, 400, 422, 500), (status, body)
+    text = body.decode("utf-8")
+    answer = json.loads(text)
+    if "/filter" in verb:
+        assert not answer.get("NodeNames"), "such a pod goes nowhere"
+    if "/bind" in verb:
+        assert answer["Error"], answer
+
+
+def test_an_error_says_what_is_wrong(tessera):
+    status, body = tessera.request("POST", "/gpushare-scheduler/bind", b'{"PodName": 7}')
+    assert status >= 400
+    assert "PodName" in json.loads(body)["Error"], body
+
+
+def test_duplicate_keys_do_not_confuse(tessera):
+    """Go takes the last of two; whatever is taken, it is one pod and one list."""
+    pod, large = (json.dumps(question(objects.gpushare_pod("p", units), [])["Pod"])
+                  for units in (8, 1000))
+    status, body = tessera.request(
+        "POST", FILTER, f'{{"Pod":{large},"NodeNames":["nowhere"],"Pod":{pod},'
+                        f'"NodeNames":["gpu-a"]}}'.encode())
+    answer = json.loads(body)
+    assert status in (200, 400), body
+    assert (answer.get("NodeNames") or []) in ([], ["gpu-a"]), answer
+
+
+def test_a_node_nobody_knows_is_refused_by_name(tessera):
+    asked = question(objects.gpushare_pod("p", 8), ["gpu-a", "gpu-z"])
+    status, body = tessera.request("POST", FILTER, asked)
+    answer = json.loads(body)
+    assert status == 200 and answer["NodeNames"] == ["gpu-a"]
+    assert "gpu-z" in {**(answer["FailedNodes"] or {}), **(answer["FailedAndUnresolvableNodes"] or {})}
+    status, body = tessera.request("GET", "/gpushare-scheduler/inspect/gpu-z")
+    assert status == 404 and b"gpu-z" in body
+
+
+def test_binding_an_unknown_pod_or_node_fails(tessera):
+    for args in ({"PodName": "nobody", "PodNamespace": "default", "PodUID": "u", "Node": "gpu-a"},
+                 {"PodName": "nobody", "PodNamespace": "default", "PodUID": "u", "Node": "gpu-z"},
+                 {"PodName": "../../nodes/gpu-a", "PodNamespace": "default", "PodUID": "u",
+                  "Node": "gpu-a"}):
+        status, body = tessera.request("POST", "/gpushare-scheduler/bind", args)
+        assert status == 500 and json.loads(body)["Error"], body
+
+
+def test_unknown_paths_and_methods(tessera):
+    for method, path, expected in (
+            ("GET", "/", 404), ("POST", "/gpushare-scheduler/nothing", 404),
+            ("GET", FILTER, 405), ("DELETE", FILTER, 405), ("GET", "/gpushare-scheduler/../metrics", 404),
+            ("GET", "/" + "a" * 9000, (404, 414, 431))):
+        status, _ = tessera.request(method, path)
+        assert status in (expected if isinstance(expected, tuple) else (expected,)), (method, path[:40])
+
+
+def test_a_hundred_megabytes_are_refused_early(tessera):
+    """By the length that is announced; the bytes are not taken in."""
+    head = (f"POST {FILTER} HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n").encode()
+    with connect(tessera) as stream:
+        stream.sendall(head)
+        sent = 0
+        try:
+            while sent < 100_000_000:
+                sent += stream.send(b" " * 65536)
+        except OSError:
+            pass
+        answer = read_all(stream)
+    assert sent < 100_000_000 or answer
+    assert statuses(answer) in ([413], []), answer[:200]
+
+
+def test_a_hundred_megabytes_in_chunks_are_refused(tessera):
+    head = f"POST {FILTER} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+    with connect(tessera) as stream:
+        try:
+            stream.sendall(head)
+            for _ in range(1600):
+                stream.sendall(chunk)
+        except OSError:
+            pass
+        answer = read_all(stream)
+    assert statuses(answer) in ([413], [411], [400], [501], []), answer[:200]
+
+
+def test_twenty_large_requests_leave_no_memory_behind(tessera):
+    """Within the limit: read, judged, forgotten."""
+    body = many_names(300_000)
+    for _ in range(20):
+        status, answer = tessera.request("POST", FILTER, body, timeout=30)
+        assert status == 200 and not json.loads(answer)["NodeNames"]
+
+
+SMUGGLING = {
+    "two lengths": b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 40\r\n\r\n{}",
+    "length and chunks": b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked"
+                         b"\r\n\r\n0\r\n\r\n",
+    "chunks in disguise": b"POST %b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "a blank before the colon": b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length : 2\r\n\r\n{}",
+    "a length with a sign": b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: +2\r\n\r\n{}",
+    "a negative length": b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+    "a length beyond 64 bits": b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    "a folded header": b"POST %b HTTP/1.1\r\nHost: x\r\nX: a\r\n b\r\nContent-Length: 2\r\n\r\n{}",
+    "bare line feeds": b"POST %b HTTP/1.1\nHost: x\nContent-Length: 2\n\n{}",
+    "a bad chunk size": b"POST %b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "no HTTP at all": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "another version": b"GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n",
+    "NUL in a header": b"GET /healthz HTTP/1.1\r\nHost: x\x00y\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", SMUGGLING)
+def test_a_request_that_two_readers_would_read_differently_is_refused(tessera, name):
+    hidden = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+    text = SMUGGLING[name]
+    answer = send(tessera, (text % FILTER.encode() if b"%b" in text else text) + hidden)
+    assert len(statuses(answer)) <= 1, "the hidden request was answered"
+    assert all(code >= 400 for code in statuses(answer)), answer[:200]
+
+
+def test_headers_without_end_are_refused(tessera):
+    answer = send(tessera, b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"X-A: " + b"b" * 200_000 + b"\r\n\r\n")
+    assert statuses(answer) in ([431], [400], []), answer[:200]
+    many = b"".join(b"X-%d: y\r\n" % index for index in range(50_000))
+    answer = send(tessera, b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + many + b"\r\n")
+    assert statuses(answer) in ([431], [400], []), answer[:200]
+
+
+def cut_off(stream):
+    """Sends one more byte; has the server closed the connection by now?"""
+    stream.settimeout(0.001)
+    try:
+        stream.send(b"x")
+        while stream.recv(4096):
+            pass
+        return True
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+def test_slow_clients_harm_nobody(tessera):
+    """Two hundred that send a byte now and then: others are served, and the slow ones are cut off."""
+    slow = [connect(tessera) for _ in range(200)]
+    try:
+        for number, stream in enumerate(slow):
+            half = (b"POST " if number % 2 else
+                    f"POST {FILTER} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{{".encode())
+            stream.sendall(half)
+        for _ in range(20):
+            check_alive(tessera)
+
+        wait_until(lambda: all([cut_off(stream) for stream in slow]), 40, "the slow ones are cut off")
+    finally:
+        for stream in slow:
+            stream.close()
+
+
+def test_a_client_that_reads_nothing_is_cut_off(tessera):
+    """Answers do not pile up in our memory for somebody who does not take them."""
+    body = many_names(20_000)
+    with connect(tessera) as stream:
+        stream.settimeout(1)
+        try:
+            for _ in range(200):
+                stream.sendall(post(FILTER, body))
+        except OSError:
+            pass  # its buffers are full, as they should be
+        check_alive(tessera)
+
+
+def test_connections_that_come_and_go(tessera):
+    """Two thousand, closed at every point of a request."""
+    whole = post(FILTER, GOOD)
+    for number in range(2000):
+        with connect(tessera) as stream:
+            stream.sendall(whole[: number * len(whole) // 2000])
