@@ -78,7 +78,7 @@ class Scripts(unittest.TestCase):
         self.fake("apt-cache", "exit 0")
         self.fake("id", "echo 1000")
         done = self.run_script("run", "sim")
-        self.expect(done, 3, "g++ (C++20 compiler)", "sudo apt-get install -y --no-remove", " cmake ")
+        self.expect(done, 3, "g++                    C++20 compiler", "sudo apt-get install -y --no-remove", " cmake ")
         self.assertNotIn("apt-get", self.made_calls())
         self.expect(self.run_script("test", "unit"), 3, "python3")
 

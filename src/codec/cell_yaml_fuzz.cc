@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "codec/cell_yaml.h"
+#include "model/cell_distance.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace tessera;

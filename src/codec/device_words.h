@@ -8,6 +8,7 @@ namespace tessera {
 
 inline constexpr std::array<std::string_view, 3> kHealthWords{"ok", "no-new", "evict"};
 inline constexpr std::array<std::string_view, 2> kAllocatorWords{"annotation", "claim"};
+inline constexpr std::array<std::string_view, 3> kAttributeWords{"numa", "link", "parent"};
 inline constexpr std::array<std::string_view, 6> kLinkWords{"unknown",   "system",      "numa",
                                                             "pcie-host", "pcie-switch", "nvlink"};
 

@@ -129,7 +129,9 @@ class Reader {
     Expected<void> read_gpus(const JsonValue& value, std::string where, NodeSpec& node) {
         TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
         TESSERA_TRY(const std::int64_t count, object.number("count", {1, kMaxGpusPerNode, 1}));
-        TESSERA_TRY(const GpuSpec gpu, read_device(object, DeviceMemory::may_be_unknown, names_));
+        TESSERA_TRY(GpuSpec gpu, read_device(object, DeviceMemory::may_be_unknown, names_));
+        TESSERA_TRY(gpu.cell, object.text("cell", false));
+        TESSERA_TRY(gpu.parent, object.text("parent", false));
         TESSERA_CHECK(object.done());
         if (node.gpus.size() + static_cast<std::size_t>(count) > kMaxGpusPerNode) {
             return fail(ErrorKind::invalid, "{}: more than {} GPUs are not accepted",
@@ -151,7 +153,9 @@ class Reader {
                     object.word("isolation", {"none", "hook", "mps", "mig", "exclusive"}));
         TESSERA_TRY(const std::int64_t priority,
                     object.number("priority", {INT32_MIN, INT32_MAX, 0}));
-        TESSERA_TRY(demand.tolerates_no_new, object.boolean("toleratesNoNew"));
+        TESSERA_TRY(const bool no_new, object.boolean("toleratesNoNew"));
+        TESSERA_TRY(const bool evict, object.boolean("toleratesEvict"));
+        demand.tolerates = evict ? Health::evict : no_new ? Health::no_new : Health::ok;
         TESSERA_TRY(demand.admin_access, object.boolean("adminAccess"));
         TESSERA_TRY(const std::string app, object.text("app", false));
         TESSERA_TRY(demand.gang, read_gang(object));
@@ -228,7 +232,8 @@ class Reader {
                     object.number("memoryBytes", {0, kGpuMemoryMax * kBytesPerMib, 0}));
         TESSERA_TRY(const std::int64_t ppm, object.number("memoryPpm", {0, kWholeMemoryPpm, 0}));
         TESSERA_TRY(const std::size_t rule, object.word("rule", {"none", "same", "distinct"}));
-        TESSERA_TRY(const std::size_t attribute, object.word("ruleAttribute", {"numa", "link"}));
+        TESSERA_TRY(const std::size_t attribute,
+                    object.word("ruleAttribute", {"numa", "link", "parent"}));
         TESSERA_TRY(request.spare, read_spare(object));
         TESSERA_CHECK(object.done());
         request.name = name.empty() ? RequestIndex::none() : names_.requests.intern(name);
@@ -240,7 +245,7 @@ class Reader {
         request.memory_ppm = static_cast<std::int32_t>(ppm);
         request.rule = static_cast<GroupRule>(rule);
         if (request.rule != GroupRule::none) {
-            request.rule_attribute = attribute == 0 ? kAttributeNuma : kAttributeLink;
+            request.rule_attribute = AttributeIndex(static_cast<std::uint8_t>(attribute));
         }
         return request;
     }

@@ -54,7 +54,7 @@ TEST(StateJson, WhatIsWrittenReadsBackEqual) {
     demand.priority = -7;
     demand.gang = Gang{names.groups.intern("g"), 4, 2};
     demand.app = names.apps.intern("bert");
-    demand.tolerates_no_new = true;
+    demand.tolerates = Health::evict;
     demand.admin_access = true;
     GpuRequest request;
     request.gpus = 2;

@@ -58,7 +58,8 @@ class Writer {
             json_.member("isolation", kIsolations[static_cast<std::size_t>(demand.isolation)]);
         }
         number("priority", demand.priority, 0);
-        flag("toleratesNoNew", demand.tolerates_no_new);
+        flag("toleratesNoNew", demand.tolerates == Health::no_new);
+        flag("toleratesEvict", demand.tolerates == Health::evict);
         flag("adminAccess", demand.admin_access);
         if (demand.app.valid()) {
             json_.member("app", names_.apps.name(demand.app));
@@ -118,7 +119,7 @@ class Writer {
     static bool same(const GpuSpec& a, const GpuSpec& b) {
         return a.uuid.empty() && b.uuid.empty() && a.model == b.model && a.memory == b.memory &&
                a.numa == b.numa && a.health == b.health && a.mode == b.mode && a.slots == b.slots &&
-               a.spare == b.spare;
+               a.spare == b.spare && a.cell == b.cell && a.parent == b.parent;
     }
 
     void gpus(const std::vector<GpuSpec>& gpus) {
@@ -133,6 +134,12 @@ class Writer {
             number("count", static_cast<std::int64_t>(next - first), 1);
             if (!gpu.uuid.empty()) {
                 json_.member("uuid", gpu.uuid);
+            }
+            for (const auto& [key, text] :
+                 {std::pair("cell", &gpu.cell), {"parent", &gpu.parent}}) {
+                if (!text->empty()) {
+                    json_.member(key, *text);
+                }
             }
             if (gpu.model.valid()) {
                 json_.member("model", names_.models.name(gpu.model));
@@ -197,8 +204,7 @@ class Writer {
         number("memoryPpm", request.memory_ppm, 0);
         if (request.rule != GroupRule::none) {
             json_.member("rule", request.rule == GroupRule::same ? "same" : "distinct");
-            json_.member("ruleAttribute",
-                         request.rule_attribute == kAttributeNuma ? "numa" : "link");
+            json_.member("ruleAttribute", kAttributeWords.at(request.rule_attribute.slot()));
         }
         spare(request.spare);
         json_.end_object();

@@ -137,7 +137,7 @@ Expected<NodeSpec> node_spec_within(const Node& node, DialectContext& context) {
             TESSERA_TRY(spec.gpus, dialect.node_gpus(node, context));
         }
     }
-    add_cell_links(spec, context);
+    add_cells(spec, context);
     return spec;
 }
 

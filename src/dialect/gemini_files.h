@@ -6,6 +6,7 @@
 // line with the number, then "NAME PORT" each.
 // NAME is namespace/name. Gemini's clients have room for 47 bytes; longer names are hashed, and
 // the pod's POD_NAME must be the same gemini_name().
+// The agent writes them; the scheduler only says what they hold.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "dialect/asking.h"
 #include "dialect/kubeshare_ask.h"
+#include "model/cell_distance.h"
 #include "model/model_name.h"
 #include "model/port_pool.h"
 
@@ -86,18 +87,16 @@ std::string_view model_of(const GpuSpec& gpu, const DialectContext& context) {
     return gpu.model.valid() ? context.names.models.name(gpu.model) : std::string_view();
 }
 
-// The cell of each GPU: from the topology file, else as a node named alone in one would have it.
-std::vector<std::string> cell_ids(const NodeSpec& node, const DialectContext& context) {
-    std::vector<CellIndex> leaves(node.gpus.size());
-    if (context.options.cells != nullptr) {
-        leaves = leaves_of(node, *context.options.cells, context.names.models);
+// To the byte as KubeShare has it, which counts in bytes: what was asked, or a part of the card.
+// Several GPUs, and one that a share has alone, are all of theirs.
+Bytes memory_of(const KubeshareAsk& ask, const GpuRequest& request, const DeviceGrant& grant,
+                const GpuSpec& gpu) {
+    if (request.gpus == 1 && request.memory_bytes > Bytes(0)) {
+        return request.memory_bytes;
     }
-    std::vector<std::string> ids;
-    for (std::size_t gpu = 0; gpu < leaves.size(); ++gpu) {
-        ids.push_back(leaves[gpu].valid() ? context.options.cells->cell(leaves[gpu]).id
-                                          : fmt::format("{}/{}", node.name, gpu + 1));
-    }
-    return ids;
+    const bool part = request.memory_ppm > 0 && grant.milli < kWholeGpu;
+    return part ? default_memory(ask.request, Bytes(gpu.memory.value() * kBytesPerMib))
+                : Bytes(grant.memory.value() * kBytesPerMib);
 }
 
 Expected<PlacementMarks> marks(const PlacedPod& placed, const DialectContext& context) {
@@ -109,7 +108,7 @@ Expected<PlacementMarks> marks(const PlacedPod& placed, const DialectContext& co
     // Lists have a comma behind every element, also the last.
     const bool several = request.gpus > 1;
     const std::string_view comma = several ? "," : "";
-    const std::vector<std::string> cells = cell_ids(placed.node, context);
+    TESSERA_TRY(const KubeshareAsk ask, read_kubeshare(placed.pod));
     std::int64_t bytes = 0;
     for (const DeviceGrant& grant : placed.placement.grants) {
         const GpuSpec& gpu = placed.node.gpus[grant.gpu.slot()];
@@ -117,14 +116,14 @@ Expected<PlacementMarks> marks(const PlacedPod& placed, const DialectContext& co
             return fail(ErrorKind::conflict, "GPU {} of node {} has no known UUID, which {} needs",
                         grant.gpu.value(), placed.node.name, kGpuUuid);
         }
-        result.annotations[std::string(kCellId)].append(cells[grant.gpu.slot()]).append(comma);
+        result.annotations[std::string(kCellId)]
+            .append(cell_of(placed.node, grant.gpu))
+            .append(comma);
         result.annotations[std::string(kGpuModel)].append(model_of(gpu, context)).append(comma);
         result.annotations[std::string(kGpuUuid)].append(gpu.uuid).append(comma);
-        bytes += grant.memory.value() * kBytesPerMib;
+        bytes += memory_of(ask, request, grant, gpu).value();
     }
-    const bool as_asked = !several && request.memory_bytes > Bytes(0);
-    result.annotations.emplace(kGpuMemory,
-                               std::to_string(as_asked ? request.memory_bytes.value() : bytes));
+    result.annotations.emplace(kGpuMemory, std::to_string(bytes));
     if (placed.manager_port) {
         result.annotations.emplace(kManagerPort, std::to_string(*placed.manager_port));
     }
@@ -201,15 +200,19 @@ std::vector<CellIndex> leaves_of(const NodeSpec& node, const CellTree& cells,
     return match_leaves(cells, node.name, names);
 }
 
-void add_cell_links(NodeSpec& node, const DialectContext& context) {
+void add_cells(NodeSpec& node, const DialectContext& context) {
     if (context.options.cells != nullptr) {
-        add_cell_links(node, *context.options.cells, context.names.models);
+        add_cells(node, *context.options.cells, context.names.models);
     }
 }
 
-void add_cell_links(NodeSpec& node, const CellTree& cells, const Interner<ModelIndex>& models) {
+void add_cells(NodeSpec& node, const CellTree& cells, const Interner<ModelIndex>& models) {
+    const std::vector<CellIndex> leaves = leaves_of(node, cells, models);
+    for (std::size_t gpu = 0; gpu < leaves.size(); ++gpu) {
+        node.gpus[gpu].cell = leaves[gpu].valid() ? cells.cell(leaves[gpu]).id : std::string();
+    }
     if (node.links.empty()) {
-        node.links = links_of_leaves(cells, leaves_of(node, cells, models));
+        node.links = links_of_leaves(cells, leaves);
     }
 }
 

@@ -20,10 +20,10 @@ Dialect kubeshare_dialect();
 std::vector<CellIndex> leaves_of(const NodeSpec& node, const CellTree& cells,
                                  const Interner<ModelIndex>& models);
 
-// Links of the node's GPUs as the topology file tells them (context.options.cells), where nothing
-// better is known. node_spec() does this; call it again after replacing the node's devices.
-void add_cell_links(NodeSpec& node, const DialectContext& context);
-void add_cell_links(NodeSpec& node, const CellTree& cells, const Interner<ModelIndex>& models);
+// Cells of the node's GPUs as the topology file tells them (context.options.cells), and links where
+// nothing better is known. node_spec() does this; call it again after replacing the node's devices.
+void add_cells(NodeSpec& node, const DialectContext& context);
+void add_cells(NodeSpec& node, const CellTree& cells, const Interner<ModelIndex>& models);
 
 // Whether a placed pod needs a port of the node's pool: one that KubeShare's hook serves.
 bool kubeshare_needs_port(const PlacedPod& placed);

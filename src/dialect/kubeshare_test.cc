@@ -166,7 +166,7 @@ TEST(Kubeshare, WritesTheShare) {
     EXPECT_TRUE(placed.needs_port());
     const StringMap expected = {{"sharedgpu/cell_id", "gpu-a/1"},
                                 {"sharedgpu/gpu_manager_port", "50051"},
-                                {"sharedgpu/gpu_mem", std::to_string(4059LL << 20)},
+                                {"sharedgpu/gpu_mem", std::to_string((8119LL << 20) / 2)},
                                 {"sharedgpu/gpu_model", "GTX-1080"},
                                 {"sharedgpu/gpu_uuid", "GPU-0"}};
     EXPECT_EQ(placed.annotations(ports.take()), expected);
@@ -203,8 +203,8 @@ TEST(Kubeshare, CellsComeFromTheTopologyFile) {
     ASSERT_TRUE(tree.has_value()) << tree.error().message;
     Placed placed(shares("0.5", "0.5"), {2});
     placed.world.context.options.cells = &*tree;
+    add_cells(placed.node, placed.world.context);
     EXPECT_EQ(placed.annotations()["sharedgpu/cell_id"], "1/gpu-a/2");
-    add_cell_links(placed.node, placed.world.context);
     EXPECT_EQ(placed.node.links.at(1, 2).level, LinkLevel::pcie_switch);
     EXPECT_EQ(placed.node.links.at(0, 1).level, LinkLevel::unknown) << "not in the file";
 }

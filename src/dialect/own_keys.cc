@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "base/text.h"
+#include "base/wording.h"
 #include "dialect/asking.h"
 #include "model/model_name.h"
 
@@ -36,6 +39,19 @@ bool contains(const Items& items, const Item& item) {
     return std::find(items.begin(), items.end(), item) != items.end();
 }
 
+// " did you mean tessera.dev/gpu-milli?", or nothing. A key for one container is judged by what
+// stands before the container's name.
+std::string meant(std::string_view key) {
+    std::vector<std::string_view> names(kPerContainer.begin(), kPerContainer.end());
+    const std::size_t point = key.find('.', kOwnPrefix.size());
+    if (point != std::string_view::npos) {
+        const std::string_view base = nearest_name(key.substr(0, point), names);
+        return base.empty() ? "" : fmt::format(" did you mean {}.NAME?", base);
+    }
+    names.insert(names.end(), kPerPod.begin(), kPerPod.end());
+    return did_you_mean(key, names);
+}
+
 Expected<void> check_key(const Pod& pod, std::string_view key) {
     if (contains(kPerContainer, key) || contains(kPerPod, key) || key == kOwnPlacement ||
         key == kOwnSignature) {
@@ -53,9 +69,10 @@ Expected<void> check_key(const Pod& pod, std::string_view key) {
                     in_quotes(key), in_quotes(name));
     }
     return fail(ErrorKind::invalid,
-                "{} is not a key of ours: accepted are {}, {} and, for one container, the first "
+                "{} is not a key of ours:{} accepted are {}, {} and, for one container, the first "
                 "three with .NAME",
-                in_quotes(key), fmt::join(kPerContainer, ", "), fmt::join(kPerPod, ", "));
+                in_quotes(key), meant(key), fmt::join(kPerContainer, ", "),
+                fmt::join(kPerPod, ", "));
 }
 
 Expected<void> check_resources(const Container& container) {

@@ -85,6 +85,7 @@ NodeIndex Cluster::add_node(NodeSpec spec) {
     const NodeIndex node(static_cast<std::uint32_t>(states_.size()));
     states_.emplace_back();
     specs_.emplace_back();
+    numa_links_.emplace_back();
     trait_stamps_.emplace_back();
     node_use_.emplace_back();
     adopt(node, std::move(spec));
@@ -109,7 +110,7 @@ void Cluster::remove_node(NodeIndex node) {
 
 void Cluster::adopt(NodeIndex node, NodeSpec spec) {
     TESSERA_ASSERT(check(spec).has_value(), "a node is checked before it is taken in");
-    NodeShape shape{.cpu = spec.cpu, .memory = spec.memory, .kinds = {}};
+    NodeShape shape{spec.cpu, spec.memory, {}, parents_of(spec.gpus)};
     for (const GpuSpec& gpu : spec.gpus) {
         shape.kinds.push_back(intern_kind(kind_of(gpu)));
     }
@@ -126,6 +127,8 @@ void Cluster::adopt(NodeIndex node, NodeSpec spec) {
     state.shape = intern_shape(std::move(shape));
     ++shape_nodes_[state.shape.slot()];
     note_traits(node, spec.traits);
+    LinkMatrix links = with_numa(spec.links, spec.gpus);
+    numa_links_[node.slot()] = links == spec.links ? LinkMatrix() : std::move(links);
     specs_[node.slot()] = std::move(spec);
     refresh(node);
 }
@@ -220,6 +223,9 @@ std::size_t Cluster::ShapeHash::operator()(const NodeShape& shape) const {
     hash.add(static_cast<std::uint64_t>(shape.memory.value()));
     for (KindIndex kind : shape.kinds) {
         hash.add(kind.value());
+    }
+    for (const std::uint8_t parent : shape.parents) {
+        hash.add(parent);
     }
     return hash.value();
 }

@@ -58,6 +58,11 @@ class Cluster {
     const NodeState& node(NodeIndex node) const { return states_[node.slot()]; }
     std::span<const NodeState> nodes() const { return states_; }
     const NodeSpec& spec(NodeIndex node) const { return specs_[node.slot()]; }
+    // The node's links as far as anything tells of them, NUMA nodes included.
+    const LinkMatrix& links(NodeIndex node) const {
+        const LinkMatrix& derived = numa_links_[node.slot()];
+        return derived.empty() ? specs_[node.slot()].links : derived;
+    }
     const DeviceKind& kind(KindIndex kind) const { return kinds_[kind.slot()]; }
     const NodeShape& shape(ShapeIndex shape) const { return shapes_[shape.slot()]; }
     std::size_t kind_count() const { return kinds_.size(); }
@@ -171,6 +176,7 @@ class Cluster {
     ClusterOptions options_;
     std::vector<NodeState> states_;
     std::vector<NodeSpec> specs_;
+    std::vector<LinkMatrix> numa_links_;  // empty where they are the specification's
     std::vector<std::uint64_t> trait_stamps_;
     std::vector<NodeUse> node_use_;
     std::vector<Device> devices_;

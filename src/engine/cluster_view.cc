@@ -123,8 +123,12 @@ std::size_t Cluster::memory_bytes() const {
                  spec.traits.taints.capacity() * sizeof(NodeTaint);
         bytes += static_cast<std::size_t>(spec.links.gpus() * spec.links.gpus()) * sizeof(Link);
         for (const GpuSpec& gpu : spec.gpus) {
-            bytes += gpu.uuid.capacity();
+            bytes += gpu.uuid.capacity() + gpu.cell.capacity() + gpu.parent.capacity();
         }
+    }
+    for (const LinkMatrix& links : numa_links_) {
+        bytes += sizeof(LinkMatrix) +
+                 static_cast<std::size_t>(links.gpus() * links.gpus()) * sizeof(Link);
     }
     for (const NodeShape& shape : shapes_) {  // held twice: by index and by content
         bytes += 2 * (sizeof(NodeShape) + shape.kinds.capacity() * sizeof(KindIndex));

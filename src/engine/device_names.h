@@ -9,6 +9,7 @@
 //   names.place("GPU-5f1c", node, gpu);                                  // from the node's GPUs
 //   names.bind({"gpu.nvidia.com", "n1", "gpu-3"}, {.uuid = "GPU-5f1c"}); // from a ResourceSlice
 //   names.locate({"gpu.nvidia.com", "n1", "gpu-3"})->gpu == gpu;
+// The door of device claims uses it; annotations name GPUs by UUID or index.
 #pragma once
 
 #include <tsl/robin_map.h>

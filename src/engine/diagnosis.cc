@@ -23,8 +23,6 @@ struct DeviceView {
 std::optional<RefusalCode> gpu_reason(const DeviceView& device, const DemandClass& placed,
                                       const GpuRequest& request) {
     const DeviceKind& kind = device.kind;
-    const bool well =
-        kind.health == Health::ok || (kind.health == Health::no_new && placed.tolerates_no_new);
     const std::int64_t memory = request.memory_on(kind.memory).value();
     if (kind.mode != AllocatorMode::annotation) {
         return RefusalCode::allocator_mismatch;
@@ -36,7 +34,7 @@ std::optional<RefusalCode> gpu_reason(const DeviceView& device, const DemandClas
         return kind.memory.value() == 0 ? RefusalCode::gpu_memory_unknown
                                         : RefusalCode::gpu_memory_too_small;
     }
-    if (!well) {
+    if (kind.health > placed.tolerates) {
         return RefusalCode::gpu_unhealthy;
     }
     if (device.use.exclusive > 0) {

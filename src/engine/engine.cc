@@ -31,7 +31,8 @@ Engine::Engine(std::vector<NodeSpec> nodes, std::unique_ptr<Policy> policy, Opti
 
 PolicySlot Engine::add_policy(std::unique_ptr<Policy> policy) {
     TESSERA_ASSERT(placers_.size() < kMaxPolicies, "a door has a few policies");
-    placers_.push_back(std::make_unique<Placer>(ledger_.cluster(), std::move(policy), options_));
+    placers_.push_back(
+        std::make_unique<Placer>(ledger_.cluster(), std::move(policy), options_, &groups_));
     return PolicySlot(static_cast<PolicySlot::rep>(placers_.size() - 1));
 }
 
@@ -43,35 +44,37 @@ std::optional<Placement> Engine::place(PodIndex pod, const Demand& demand) {
 std::optional<Placement> Engine::place_again(PodIndex pod, const Demand& demand) {
     std::optional<Placement> chosen = first().choose(demand);
     if (chosen) {
-        take(pod, intern(demand), *chosen);
+        take(pod, intern(demand), *chosen, demand.gang ? demand.gang->group : GroupIndex());
     }
     return chosen;
 }
 
-bool Engine::arrive(PodIndex pod, ClassIndex demand_class) {
+bool Engine::arrive(PodIndex pod, ClassIndex demand_class, GroupIndex group) {
     first().arrived(demand_class);
-    return try_place(pod, demand_class);
+    return try_place(pod, demand_class, group);
 }
 
-bool Engine::try_place(PodIndex pod, ClassIndex demand_class) {
-    const std::optional<Placement> chosen = first().choose(demand_class);
+bool Engine::try_place(PodIndex pod, ClassIndex demand_class, GroupIndex group) {
+    const std::optional<Placement> chosen = first().choose(demand_class, group);
     if (!chosen) {
         return false;
     }
-    take(pod, demand_class, *chosen);
+    take(pod, demand_class, *chosen, group);
     return true;
 }
 
-void Engine::take(PodIndex pod, ClassIndex demand_class, const Placement& placement) {
-    const DemandClass& wanted = first().classes()[demand_class];
-    const Terms terms{.tolerates = wanted.tolerates_no_new ? Health::no_new : Health::ok};
+void Engine::take(PodIndex pod, ClassIndex demand_class, const Placement& placement,
+                  GroupIndex group) {
+    const Terms terms{.tolerates = first().classes()[demand_class].tolerates};
     const bool granted = ledger_.assume(owner(pod), placement, terms).has_value();
     TESSERA_ASSERT(granted, "the index offers only what the ledger grants");
-    remember(pod, {demand_class});
+    remember(pod, {demand_class, group});
 }
 
-Expected<void> Engine::adopt(PodIndex pod, ClassIndex demand_class, const Placement& placement) {
-    TESSERA_TRY(const Confirmation known, confirm(pod, {kFirstPolicy, demand_class, placement}));
+Expected<void> Engine::adopt(PodIndex pod, ClassIndex demand_class, const Placement& placement,
+                             GroupIndex group) {
+    TESSERA_TRY(const Confirmation known,
+                confirm(pod, {kFirstPolicy, demand_class, placement, group}));
     static_cast<void>(known);
     return {};
 }
@@ -80,11 +83,24 @@ void Engine::remember(PodIndex pod, Learnt learnt) {
     if (pod.slot() >= learnt_.size()) {
         learnt_.resize(pod.slot() + 1);
     }
-    learnt_[pod.slot()] = learnt;
+    const Learnt before = std::exchange(learnt_[pod.slot()], learnt);
+    if (before.group != learnt.group) {
+        if (before.group.valid()) {
+            groups_.leave(before.group, owner(pod));
+        }
+        if (learnt.group.valid()) {
+            groups_.join(learnt.group, owner(pod));
+        }
+    }
 }
 
 Engine::Learnt Engine::forget(PodIndex pod) {
-    return pod.slot() < learnt_.size() ? std::exchange(learnt_[pod.slot()], Learnt()) : Learnt();
+    if (pod.slot() >= learnt_.size()) {
+        return {};
+    }
+    const Learnt learnt = learnt_[pod.slot()];
+    remember(pod, {});
+    return learnt;
 }
 
 void Engine::depart(PodIndex pod) {
@@ -97,14 +113,19 @@ void Engine::depart(PodIndex pod) {
 }
 
 Expected<void> Engine::hold(PodIndex pod, const Choice& choice, Nanoseconds deadline) {
-    Terms terms{.deadline = deadline};
-    if (choice.demand_class.valid() &&
-        placer(choice.policy).classes()[choice.demand_class].tolerates_no_new) {
-        terms.tolerates = Health::no_new;
-    }
+    const Terms terms{.deadline = deadline, .tolerates = tolerated(pod, choice)};
     TESSERA_CHECK(ledger_.assume(owner(pod), choice.placement, terms));
-    remember(pod, {choice.demand_class, choice.policy});
+    remember(pod, {choice.demand_class, choice.group, choice.policy});
     return {};
+}
+
+// What its class tolerates; of a pod without a class, what it did until now.
+Health Engine::tolerated(PodIndex pod, const Choice& choice) const {
+    if (choice.demand_class.valid()) {
+        return placers_[choice.policy.slot()]->classes()[choice.demand_class].tolerates;
+    }
+    const auto known = ledger_.find(owner(pod));
+    return known ? known->tolerates : Health::ok;
 }
 
 Expected<void> Engine::set_deadline(PodIndex pod, Nanoseconds deadline) {
@@ -120,15 +141,19 @@ void Engine::drop(PodIndex pod) {
 std::vector<PodIndex> Engine::expire(Nanoseconds now) {
     std::vector<PodIndex> ended;
     for (OwnerId gone : ledger_.expire(now)) {
-        ended.emplace_back(gone.index());
-        forget(ended.back());
+        if (gone.kind() == OwnerKind::pod) {
+            ended.emplace_back(gone.index());
+            forget(ended.back());
+        }
     }
     return ended;
 }
 
 Expected<Confirmation> Engine::confirm(PodIndex pod, const Choice& choice) {
-    TESSERA_TRY(const Confirmation confirmation, ledger_.confirm(owner(pod), choice.placement));
-    remember(pod, {choice.demand_class, choice.policy});
+    const Terms terms{.tolerates = tolerated(pod, choice)};
+    TESSERA_TRY(const Confirmation confirmation,
+                ledger_.confirm(owner(pod), choice.placement, terms));
+    remember(pod, {choice.demand_class, choice.group, choice.policy});
     return confirmation;
 }
 
@@ -139,8 +164,8 @@ std::optional<Placement> Engine::placement(PodIndex pod) const {
 }
 
 std::size_t Engine::memory_bytes() const {
-    std::size_t bytes =
-        ledger_.memory_bytes() + cluster().memory_bytes() + learnt_.capacity() * sizeof(Learnt);
+    std::size_t bytes = ledger_.memory_bytes() + cluster().memory_bytes() +
+                        learnt_.capacity() * sizeof(Learnt) + groups_.memory_bytes();
     for (const auto& placer : placers_) {
         bytes += placer->memory_bytes();
     }

@@ -36,6 +36,7 @@ struct Choice {
     PolicySlot policy = kFirstPolicy;
     ClassIndex demand_class{};  // none(): no policy learns of the pod's end
     Placement placement{};
+    GroupIndex group{};  // the pod's, for policies that keep a group together
 };
 
 class Engine final : private NodeObserver {
@@ -59,16 +60,17 @@ class Engine final : private NodeObserver {
     std::optional<Placement> place_again(PodIndex pod, const Demand& demand);
 
     // The same for a class alone: without alternatives, and without names.
-    bool arrive(PodIndex pod, ClassIndex demand_class);
+    bool arrive(PodIndex pod, ClassIndex demand_class, GroupIndex group = {});
     // A pod arrives that must wait behind others: the policy learns of it, nothing is placed.
     void observe(ClassIndex demand_class) { first().arrived(demand_class); }
     // A pod that another record says has left: only the policy learns of it.
     void observe_departure(ClassIndex demand_class) { first().departed(demand_class); }
-    bool try_place(PodIndex pod, ClassIndex demand_class);
+    bool try_place(PodIndex pod, ClassIndex demand_class, GroupIndex group = {});
     void depart(PodIndex pod);
     // A pod that is placed already, wherever that is: taken over, never refused for want of room.
     // Its class is that of its demand's first alternative, whichever was served.
-    Expected<void> adopt(PodIndex pod, ClassIndex demand_class, const Placement& placement);
+    Expected<void> adopt(PodIndex pod, ClassIndex demand_class, const Placement& placement,
+                         GroupIndex group = {});
 
     // Nodes come, change and go; pods on them stay where they are. The last node added loses ties.
     Expected<NodeIndex> add_node(NodeSpec spec) { return ledger_.add_node(std::move(spec)); }
@@ -95,6 +97,8 @@ class Engine final : private NodeObserver {
     Expected<void> hold(PodIndex pod, const Choice& choice, Nanoseconds deadline);
     Expected<void> set_deadline(PodIndex pod, Nanoseconds deadline);
     void drop(PodIndex pod);
+    // The pods among what expired. What claims held has ended too; their door hears of it from the
+    // ledger.
     std::vector<PodIndex> expire(Nanoseconds now);
     // The API's word, of a pod of ours.
     Expected<Confirmation> confirm(PodIndex pod, const Choice& choice);
@@ -128,12 +132,14 @@ class Engine final : private NodeObserver {
     std::size_t memory_bytes() const;
 
   private:
-    void take(PodIndex pod, ClassIndex demand_class, const Placement& placement);
+    void take(PodIndex pod, ClassIndex demand_class, const Placement& placement, GroupIndex group);
     // As a policy learnt of a pod.
     struct Learnt {
         ClassIndex demand_class;
+        GroupIndex group{};
         PolicySlot policy = kFirstPolicy;
     };
+    Health tolerated(PodIndex pod, const Choice& choice) const;
     void remember(PodIndex pod, Learnt learnt);
     Learnt forget(PodIndex pod);
     Placer& first() { return *placers_.front(); }
@@ -144,6 +150,7 @@ class Engine final : private NodeObserver {
     }
 
     Ledger ledger_;
+    GroupMembers groups_{ledger_};
     Options options_;
     std::vector<std::unique_ptr<Placer>> placers_;  // by policy, never empty
     std::vector<Learnt> learnt_;                    // by pod, of those placed

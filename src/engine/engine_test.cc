@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/explain.h"
+#include "engine/statement.h"
 #include "policy/registry.h"
 #include "policy/test_world.h"
 
@@ -202,14 +204,178 @@ TEST(Engine, HealthKeepsPodsAwayAndLetsThemBack) {
     EXPECT_FALSE(engine.arrive(PodIndex(1), one));
     EXPECT_TRUE(engine.placement(PodIndex(0)).has_value());  // what it has, it keeps
     Demand tolerant = demand_of(1'000, {gpu_request(1, 300)});
-    tolerant.tolerates_no_new = true;
+    tolerant.tolerates = Health::no_new;
     EXPECT_TRUE(engine.arrive(PodIndex(2), engine.intern(tolerant)));
     ASSERT_TRUE(engine.set_health(NodeIndex(0), GpuIndex(0), Health::evict).has_value());
     EXPECT_FALSE(engine.arrive(PodIndex(3), engine.intern(tolerant)));
+    tolerant.tolerates = Health::evict;
+    EXPECT_TRUE(engine.arrive(PodIndex(3), engine.intern(tolerant)));
+    const auto leaving = engine.ledger().shares_to_evict(NodeIndex(0));
+    EXPECT_EQ(leaving.size(), 2U) << "the one that tolerates it stays";
+    EXPECT_TRUE(std::none_of(leaving.begin(), leaving.end(), [](const ShareView& share) {
+        return share.owner == OwnerId::pod(3);
+    }));
+    engine.depart(PodIndex(3));
     ASSERT_TRUE(engine.set_health(NodeIndex(0), GpuIndex(0), Health::ok).has_value());
     EXPECT_TRUE(engine.arrive(PodIndex(1), one));
     EXPECT_FALSE(engine.set_health(NodeIndex(0), GpuIndex(1), Health::ok).has_value());
     EXPECT_FALSE(engine.set_health(NodeIndex(1), GpuIndex(0), Health::ok).has_value());
+}
+
+TEST(Engine, ATolerationOutlivesTheConfirmation) {
+    Engine engine({node_spec(1, 8'000)}, policy("binpack"));
+    Demand tolerant = demand_of(1'000, {gpu_request(1, 300)});
+    tolerant.tolerates = Health::evict;
+    const ClassIndex wanted = engine.intern(tolerant);
+    const auto placement = engine.place(PodIndex(0), tolerant);
+    ASSERT_TRUE(placement.has_value());
+    const auto tolerated = [&] { return engine.ledger().find(OwnerId::pod(0))->tolerates; };
+    EXPECT_EQ(tolerated(), Health::evict);
+    ASSERT_TRUE(engine.confirm(PodIndex(0), {kFirstPolicy, wanted, *placement}));
+    EXPECT_EQ(tolerated(), Health::evict);
+    // Nothing says what the pod's class is now.
+    ASSERT_TRUE(engine.confirm(PodIndex(0), {kFirstPolicy, ClassIndex::none(), *placement}));
+    EXPECT_EQ(tolerated(), Health::evict);
+    ASSERT_TRUE(engine.set_health(NodeIndex(0), GpuIndex(0), Health::evict).has_value());
+    EXPECT_TRUE(engine.ledger().shares_to_evict(NodeIndex(0)).empty());
+}
+
+// A claim has an index of its own: pod 3 and claim 3 are strangers.
+TEST(Engine, AnExpiredClaimIsNoPod) {
+    NodeSpec spec = node_spec(2, 8'000);
+    spec.gpus[1].mode = AllocatorMode::claim;
+    std::vector<int> told;
+    Engine engine({spec}, std::make_unique<Listener>(told));
+    const Demand demand = demand_of(1'000, {gpu_request(1, 300)});
+    ASSERT_TRUE(engine.place(PodIndex(3), demand));
+    Placement held;
+    held.node = NodeIndex(0);
+    held.pods = 0;
+    held.grants.push_back({.request = RequestIndex::none(),
+                           .gpu = GpuIndex(1),
+                           .milli = MilliGpu(500),
+                           .memory = MemoryMib(0)});
+    Statement statement(engine.ledger_for_statement());
+    ASSERT_TRUE(statement.assume(OwnerId::claim(3), held, {.deadline = Nanoseconds(10)}));
+    statement.commit();
+    EXPECT_TRUE(engine.expire(Nanoseconds(10)).empty());
+    EXPECT_FALSE(engine.ledger().knows(OwnerId::claim(3)));
+    engine.depart(PodIndex(3));
+    EXPECT_EQ(told, std::vector<int>{0}) << "the policy hears of the pod's end";
+}
+
+// KubeShare keeps the guaranteed pods of a group together: by what stands idle alone, the second
+// would go to the first node.
+class KeptTogether : public ::testing::Test {
+  protected:
+    static std::vector<NodeSpec> nodes() {
+        std::vector<NodeSpec> nodes(3, node_spec(4, 64'000));
+        nodes[0].name = "a";
+        nodes[1].name = "b";
+        nodes[2].name = "c";
+        return nodes;
+    }
+    static Demand member(ServiceClass service, std::uint32_t group = 0) {
+        Demand demand = demand_of(1'000, {gpu_request(1, 200)});
+        demand.service = service;
+        demand.gang = Gang{GroupIndex(group), 3, 3};
+        return demand;
+    }
+    // A member on the third GPU of node b.
+    static void put_first(Engine& engine) {
+        const Demand first = member(ServiceClass::guaranteed);
+        Placement placement;
+        placement.node = NodeIndex(1);
+        placement.cpu = first.cpu;
+        placement.grants.push_back({.request = RequestIndex::none(),
+                                    .gpu = GpuIndex(2),
+                                    .milli = MilliGpu(200),
+                                    .memory = MemoryMib(0)});
+        ASSERT_TRUE(engine.adopt(PodIndex(0), engine.intern(first), placement, first.gang->group));
+    }
+};
+
+TEST_F(KeptTogether, ByPlaceByClassAndAsExplained) {
+    Engine engine(nodes(), policy("kubeshare"));
+    put_first(engine);
+    const Demand next = member(ServiceClass::guaranteed);
+    const Decision why = explain(engine.placer_to_explain(), next);
+    ASSERT_TRUE(why.placed());
+    // Leaves of node b: 0 to 3 with the third in use by a fifth; distances 2, 1, 0 and 1.
+    EXPECT_EQ(why.candidates[0].node, NodeIndex(1));
+    EXPECT_EQ(why.candidates[0].score, (-20 - 100 * (2 + 1 + 0 + 1)) * 1000 / 4);
+    EXPECT_EQ(why.candidates[0].terms.size(), 2U);
+    const auto placed = engine.place(PodIndex(1), next);
+    EXPECT_EQ(placed, why.placement);
+    EXPECT_EQ(placed->node, NodeIndex(1));
+    EXPECT_EQ(placed->grants.front().gpu, GpuIndex(2)) << "-20 against -100 of its neighbours";
+    ASSERT_TRUE(engine.try_place(PodIndex(2), engine.intern(next), next.gang->group));
+    EXPECT_EQ(engine.placement(PodIndex(2))->node, NodeIndex(1));
+    // Who runs is not near itself.
+    const RunningReport report =
+        explain_running(engine.placer_to_explain(), next, *engine.placement(PodIndex(2)),
+                        engine.ledger().find(OwnerId::pod(2))->start);
+    EXPECT_EQ(report.here.score, (-40 - 100 * (2 + 1 + 0 + 1)) * 1000 / 4);
+}
+
+TEST_F(KeptTogether, OnlyWhoBelongsTogether) {
+    Engine engine(nodes(), policy("kubeshare"));
+    put_first(engine);
+    const auto node_of = [&](const Demand& demand) {
+        return explain(engine.placer_to_explain(), demand).placement->node;
+    };
+    EXPECT_EQ(node_of(member(ServiceClass::guaranteed)), NodeIndex(1));
+    EXPECT_EQ(node_of(member(ServiceClass::guaranteed, 1)), NodeIndex(0)) << "another group";
+    Demand alone = member(ServiceClass::guaranteed);
+    alone.gang.reset();
+    EXPECT_EQ(node_of(alone), NodeIndex(0));
+    const std::uint64_t scans = engine.placer().counters().scans;
+    ASSERT_TRUE(engine.place(PodIndex(1), member(ServiceClass::opportunistic)));
+    EXPECT_EQ(engine.placer().counters().scans, scans) << "distance is no part of its score";
+    engine.depart(PodIndex(0));
+    EXPECT_EQ(node_of(member(ServiceClass::guaranteed)), NodeIndex(1)) << "pod 1 is there";
+    engine.depart(PodIndex(1));
+    EXPECT_EQ(node_of(member(ServiceClass::guaranteed)), NodeIndex(0)) << "nobody is left";
+}
+
+TEST_F(KeptTogether, NearByTheCellsOfTheTopology) {
+    std::vector<NodeSpec> near = nodes();
+    for (std::size_t gpu = 0; gpu < 4; ++gpu) {
+        near[1].gpus[gpu].cell = "1/b/" + std::to_string(gpu + 1);
+        near[2].gpus[gpu].cell = "1/c/" + std::to_string(gpu + 1);
+        near[0].gpus[gpu].cell = "9/a/" + std::to_string(gpu + 1);
+    }
+    near[1].pods = 1;  // no room beside the first
+    Engine engine(near, policy("kubeshare"));
+    put_first(engine);
+    const auto placed = engine.place(PodIndex(1), member(ServiceClass::guaranteed));
+    ASSERT_TRUE(placed.has_value());
+    EXPECT_EQ(placed->node, NodeIndex(2)) << "a is eight cells further away";
+    EXPECT_EQ(placed->grants.front().gpu, GpuIndex(2));
+}
+
+TEST(Engine, NumaTellsWhichGpusAreNearWithoutLinks) {
+    NodeSpec spec = node_spec(4, 64'000);
+    spec.gpus[1].numa = spec.gpus[3].numa = 1;
+    for (const char* name : {"tessera", "binpack", "kubeshare"}) {
+        Engine engine({spec}, policy(name));
+        const auto taken = [&](std::uint32_t pod) {
+            const auto placed = engine.place(PodIndex(pod), demand_of(0, {gpu_request(2, 1000)}));
+            EXPECT_TRUE(placed.has_value()) << name;
+            return std::pair(placed->grants[0].gpu, placed->grants[1].gpu);
+        };
+        EXPECT_EQ(taken(0), std::pair(GpuIndex(0), GpuIndex(2))) << name;
+        EXPECT_EQ(taken(1), std::pair(GpuIndex(1), GpuIndex(3))) << name;
+        EXPECT_TRUE(engine.cluster().spec(NodeIndex(0)).links.empty()) << "what was told stays";
+    }
+    // A link that is known counts for more than what the NUMA nodes suggest.
+    spec.links = LinkMatrix(4);
+    spec.links.set(0, 3, {LinkLevel::nvlink, 2});
+    Engine engine({spec}, policy("tessera"));
+    const auto placed = engine.place(PodIndex(0), demand_of(0, {gpu_request(2, 1000)}));
+    EXPECT_EQ(placed->grants[1].gpu, GpuIndex(3));
+    EXPECT_EQ(engine.cluster().links(NodeIndex(0)).at(0, 2).level, LinkLevel::numa);
+    EXPECT_EQ(engine.cluster().links(NodeIndex(0)).at(0, 1).level, LinkLevel::system);
 }
 
 TEST(Engine, ARemovedNodeTakesNobodyAndItsPodsMayLeave) {

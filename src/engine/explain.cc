@@ -54,7 +54,7 @@ DeviceChoice device_choice(const Cluster& cluster, const Catalog& catalog,
         choice.tightest = here <= value(tightest_device(state, fitting));
         choice.emptiest = here >= value(emptiest_device(state, fitting));
     }
-    const LinkMatrix& links = spec.links;
+    const LinkMatrix& links = cluster.links(placement.node);
     if (choice.taken.size() > 1 && !links.empty()) {
         choice.slowest_link = set_quality(links, taken).worst;
     }
@@ -71,6 +71,7 @@ class Explainer {
           class_(placer.intern(asked)),
           placed_(placer.classes()[class_]),
           catalog_(cluster_.catalog(placer.classes())),
+          scores_(placer.scores(cluster_, class_, options.group)),
           draws_(placer.draws()),
           draw_(draws_.next()) {}
 
@@ -92,16 +93,12 @@ class Explainer {
     }
 
     Ranked rank(NodeIndex node) const {
-        Ranked ranked{.node = node};
-        const ClassIndex only[] = {class_};
-        placer_.scorer().score(cluster_.node(node), only, std::span(&ranked.key, 1));
-        ranked.tie = placer_.scorer().tie(cluster_.node(node));
-        return ranked;
+        return {.key = scores_.key(node), .tie = scores_.tie(node), .node = node};
     }
 
     Candidate candidate(const Ranked& ranked) const {
         Candidate result{.node = ranked.node, .key = ranked.key, .tie = ranked.tie};
-        for (const TermValue& term : placer_.scorer().explain(cluster_.node(ranked.node), class_)) {
+        for (const TermValue& term : scores_.explain(ranked.node)) {
             result.terms.push_back({std::string(term.name), term.value});
             result.score += term.value;
         }
@@ -131,7 +128,7 @@ class Explainer {
     // As Placer::choose(): by the order of keys, or any one by a draw.
     void choose(std::vector<Ranked> ranking, Decision& decision) {
         const auto by_rank = [](const Ranked& a, const Ranked& b) { return a.before(b); };
-        const Selection selection = placer_.scorer().selection();
+        const Selection selection = scores_.selection();
         auto chosen = std::min_element(ranking.begin(), ranking.end(), by_rank);
         if (selection == Selection::uniform) {
             chosen = ranking.begin() + static_cast<std::ptrdiff_t>(draws_.below(ranking.size()));
@@ -147,8 +144,7 @@ class Explainer {
             decision.candidates.push_back(candidate(ranking[i]));
         }
         decision.draw = placed_.wants_gpu() ? draw_ : 0;
-        decision.placement =
-            placer_.choose_on(cluster_, ranking.front().node, class_, decision.draw);
+        decision.placement = placer_.choose_on(scores_, ranking.front().node, decision.draw);
         if (decision.placement) {
             decision.devices = devices(*decision.placement);
         }
@@ -158,7 +154,7 @@ class Explainer {
         if (!placed_.wants_spare()) {
             return true;
         }
-        const auto placement = placer_.choose_on(cluster_, node, class_, draw_);
+        const auto placement = placer_.choose_on(scores_, node, draw_);
         return placement && cluster_.fits(*placement);
     }
 
@@ -177,6 +173,7 @@ class Explainer {
     ClassIndex class_;
     DemandClass placed_;
     Catalog catalog_;
+    DecisionScores scores_;
     Rng draws_;
     std::uint64_t draw_;  // of this decision, as the placer's
 };
@@ -189,6 +186,7 @@ Decision explain(Placer& placer, const DemandClass& asked, const ExplainOptions&
 
 Decision explain(Placer& placer, const Demand& demand, ExplainOptions options) {
     options.keep_whole = demand.isolation == Isolation::exclusive;
+    options.group.group = demand.gang ? demand.gang->group : GroupIndex();
     Decision first;
     Decision last;
     std::optional<Placement> served = first_that_fits(demand, [&](std::size_t alternative) {
@@ -209,7 +207,8 @@ RunningReport explain_running(Placer& placer, const Demand& demand, const Placem
                               std::uint64_t start) {
     Cluster without = placer.cluster();
     without.give(placement, start);
-    const ExplainOptions options{.cluster = &without};
+    ExplainOptions options{.cluster = &without};
+    options.group = {demand.gang ? demand.gang->group : GroupIndex(), start};
     const DemandClass served = demand_class(demand, placement.alternative);
     Explainer explainer(placer, served, options);
     RunningReport report{.placement = placement};

@@ -24,6 +24,7 @@ struct ExplainOptions {
     bool keep_whole = false;  // see DiagnosisOptions
     // Another state of the same nodes (a copy with something taken off); null: the placer's own.
     const Cluster* cluster = nullptr;
+    GroupOf group{};  // of a class alone; a demand names its own
 };
 
 // By the first alternative that fits, as Placer::choose(); when none does, why the first does not.

@@ -459,6 +459,11 @@ class Machine final : private NodeObserver {
                                  share->admin_access == held.placement.admin_access,
                              "a share differs");
             }
+            for (std::uint32_t n = 0; n < 3; ++n) {  // the last is never drawn
+                REQUIRE_SAME(
+                    ledger_->grants(owner, RequestIndex(n)) == held.grants(RequestIndex(n)),
+                    "what a request holds");
+            }
             shares += held.shares.size();
             ids.insert(held.shares.begin(), held.shares.end());
         }

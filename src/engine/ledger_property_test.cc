@@ -1,7 +1,8 @@
 // Random operations on the ledger, each checked against a plain model (ledger_machine.h).
 //
 // The same interpreter runs what rapidcheck draws, and shrinks when it fails, and a long seeded
-// walk. TESSERA_PROPERTY_SCALE=n makes the walk n times as long (1 = what every run does).
+// walk of a million steps (of some thousands under the sanitizers, which are slow).
+// TESSERA_PROPERTY_SCALE=n makes the walk n times as long.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -16,6 +17,14 @@
 
 namespace tessera::reference {
 namespace {
+
+#ifdef TESSERA_SANITIZED
+constexpr int kWalks = 1;
+constexpr int kSteps = 20'000;
+#else
+constexpr int kWalks = 20;
+constexpr int kSteps = 50'000;
+#endif
 
 rc::Gen<Op> any_op() {
     const auto kind = rc::gen::map(rc::gen::inRange(0, kKinds),
@@ -47,10 +56,10 @@ TEST(LedgerProperty, AgreesWithAPlainModelOnALongWalk) {
                     static_cast<std::size_t>(kWeights.at(static_cast<std::size_t>(kind))),
                     static_cast<Kind>(kind));
     }
-    for (int walk = 0; walk < scale; ++walk) {
+    for (int walk = 0; walk < kWalks * scale; ++walk) {
         Rng rng(static_cast<std::uint64_t>(walk) + 1);
         Machine machine(walk % 2 == 0 ? 1000 : 1500);
-        for (int step = 0; step < 50'000; ++step) {
+        for (int step = 0; step < kSteps; ++step) {
             const Op op{.kind = lots[rng.below(lots.size())],
                         .owner = static_cast<std::uint32_t>(rng.below(kOwners)),
                         .node = static_cast<std::uint32_t>(rng.below(kNodes)),

@@ -26,6 +26,16 @@ struct Held {
     Health tolerates = Health::ok;
     std::uint64_t start = 0;
     std::vector<ShareId> shares;  // as the ledger named them
+
+    Grants grants(RequestIndex request) const {
+        Grants found;
+        for (const DeviceGrant& grant : placement.grants) {
+            if (grant.request == request) {
+                found.push_back(grant);
+            }
+        }
+        return found;
+    }
 };
 
 struct Sums {

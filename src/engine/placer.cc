@@ -56,8 +56,13 @@ class ScanCensus final : public Census {
 
 }  // namespace
 
-Placer::Placer(const Cluster& cluster, std::unique_ptr<Policy> policy, Options options)
-    : cluster_(cluster), policy_(std::move(policy)), options_(options), rng_(options.seed) {
+Placer::Placer(const Cluster& cluster, std::unique_ptr<Policy> policy, Options options,
+               const GroupMembers* groups)
+    : cluster_(cluster),
+      groups_(groups),
+      policy_(std::move(policy)),
+      options_(options),
+      rng_(options.seed) {
     options_.max_columns = std::min(options_.max_columns, kMostColumns);
     nodes_replaced();
 }
@@ -250,26 +255,46 @@ void Placer::make_room(std::size_t more_columns) {
     ++counters_.rebuilds;
 }
 
-std::optional<Placement> Placer::choose(ClassIndex demand_class) {
-    return choose_drawn(demand_class, rng_.next());
+std::optional<Placement> Placer::choose(ClassIndex demand_class, GroupIndex group) {
+    return choose_drawn({demand_class, group}, rng_.next());
 }
 
 std::optional<Placement> Placer::choose(const Demand& demand) {
     const std::uint64_t draw = rng_.next();
+    const GroupIndex group = demand.gang ? demand.gang->group : GroupIndex();
     return first_that_fits(demand, [&](std::size_t alternative) {
-        return choose_drawn(intern(demand, alternative), draw);
+        return choose_drawn({intern(demand, alternative), group}, draw);
     });
 }
 
-std::optional<Placement> Placer::choose_drawn(ClassIndex demand_class, std::uint64_t draw) {
-    const NodeIndex node = pick(demand_class, column_for(demand_class), draw);
-    return node.valid() ? place_on(node, demand_class, draw) : std::nullopt;
+std::optional<Placement> Placer::choose_drawn(Asked asked, std::uint64_t draw) {
+    if (asked.group.valid()) {
+        const DecisionScores near = scores(cluster_, asked.demand_class, {asked.group});
+        if (near.by_group()) {
+            ++counters_.scans;
+            return scan_and_place(near, draw);
+        }
+    }
+    const NodeIndex node = pick(asked.demand_class, column_for(asked.demand_class), draw);
+    return node.valid() ? place_on(node, asked.demand_class, draw) : std::nullopt;
 }
 
-std::optional<Placement> Placer::choose_by_scan(ClassIndex demand_class) {
-    const std::uint64_t draw = rng_.next();
-    const NodeIndex node = scan(demand_class, draw);
-    return node.valid() ? place_on(node, demand_class, draw) : std::nullopt;
+std::optional<Placement> Placer::choose_by_scan(ClassIndex demand_class, GroupIndex group) {
+    return scan_and_place(scores(cluster_, demand_class, {group}), rng_.next());
+}
+
+std::optional<Placement> Placer::scan_and_place(const DecisionScores& scores, std::uint64_t draw) {
+    const NodeIndex node = scan(scores, draw);
+    return node.valid() ? place_among(scores, node, draw, devices_) : std::nullopt;
+}
+
+DecisionScores Placer::scores(const Cluster& cluster, ClassIndex demand_class,
+                              const GroupOf& group) const {
+    DecisionScores scores(index_->scorer(), cluster, demand_class);
+    if (groups_ != nullptr && group.group.valid()) {
+        scores.keep_near(groups_->cells(group));
+    }
+    return scores;
 }
 
 std::optional<Placement> Placer::choose_on(NodeIndex node, ClassIndex demand_class) {
@@ -279,7 +304,7 @@ std::optional<Placement> Placer::choose_on(NodeIndex node, ClassIndex demand_cla
 NodeIndex Placer::pick(ClassIndex demand_class, int column, std::uint64_t draw) {
     if (column < 0) {
         ++counters_.scans;
-        return scan(demand_class, draw);
+        return scan(scores(cluster_, demand_class), draw);
     }
     const auto at = static_cast<std::size_t>(column);
     switch (index_->scorer().selection()) {
@@ -294,27 +319,23 @@ NodeIndex Placer::pick(ClassIndex demand_class, int column, std::uint64_t draw) 
 }
 
 // Every node, by the plain rule. Serves classes without a column, and is what the index must equal.
-NodeIndex Placer::scan(ClassIndex demand_class, std::uint64_t draw) {
-    const DemandClass& wanted = classes_[demand_class];
+NodeIndex Placer::scan(const DecisionScores& scores, std::uint64_t draw) {
+    const DemandClass& wanted = classes_[scores.demand_class()];
     const Catalog known = catalog();
     const bool spare = wanted.wants_spare();
-    const ClassIndex only[] = {demand_class};
-    const Selection selection = index_->scorer().selection();
+    const Selection selection = scores.selection();
     std::vector<NodeIndex> fitting;
     BestTwo best;
     for (std::uint32_t n = 0; n < cluster_.size(); ++n) {
-        const NodeState& state = cluster_.node(NodeIndex(n));
         if (!admits_and_fits(cluster_, NodeIndex(n), wanted, known) ||
-            (spare && !grantable(NodeIndex(n), demand_class, draw))) {
+            (spare && !grantable(NodeIndex(n), scores, draw))) {
             continue;
         }
         if (selection == Selection::uniform) {
             fitting.push_back(NodeIndex(n));
             continue;
         }
-        Key key = 0;
-        index_->scorer().score(state, only, std::span(&key, 1));
-        best.offer(NodeIndex(n), {key, index_->scorer().tie(state)});
+        best.offer(NodeIndex(n), {scores.key(NodeIndex(n)), scores.tie(NodeIndex(n))});
     }
     if (!fitting.empty()) {
         return fitting[rng_.below(fitting.size())];
@@ -340,14 +361,10 @@ Placer::Ranking Placer::rank(ClassIndex demand_class, std::span<const NodeIndex>
 // What the index would hold for a class that has no column.
 Key Placer::key_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw) {
     const DemandClass& wanted = classes_[demand_class];
-    if (!admits_and_fits(cluster_, node, wanted, catalog()) ||
-        (wanted.wants_spare() && !grantable(node, demand_class, draw))) {
-        return 0;
-    }
-    const ClassIndex only[] = {demand_class};
-    Key key = 0;
-    index_->scorer().score(cluster_.node(node), only, std::span(&key, 1));
-    return key;
+    const DecisionScores scores = this->scores(cluster_, demand_class);
+    const bool fits = admits_and_fits(cluster_, node, wanted, catalog()) &&
+                      (!wanted.wants_spare() || grantable(node, scores, draw));
+    return fits ? scores.key(node) : 0;
 }
 
 // By the same rule as the index, whatever the order in which the nodes are named.
@@ -392,34 +409,33 @@ std::size_t Placer::select(std::span<const NodeIndex> among, std::span<const Key
     return wants_second && second.at != SIZE_MAX ? second.at : first.at;
 }
 
-bool Placer::grantable(NodeIndex node, ClassIndex demand_class, std::uint64_t draw) {
-    const std::optional<Placement> placement = place_on(node, demand_class, draw);
+bool Placer::grantable(NodeIndex node, const DecisionScores& scores, std::uint64_t draw) {
+    const std::optional<Placement> placement = place_among(scores, node, draw, devices_);
     return placement && cluster_.fits(*placement);
 }
 
 std::optional<Placement> Placer::place_on(NodeIndex node, ClassIndex demand_class,
                                           std::uint64_t draw) {
-    return place_among(cluster_, node, {demand_class, draw}, devices_);
+    return place_among(scores(cluster_, demand_class), node, draw, devices_);
 }
 
-std::optional<Placement> Placer::choose_on(const Cluster& cluster, NodeIndex node,
-                                           ClassIndex demand_class, std::uint64_t draw) const {
+std::optional<Placement> Placer::choose_on(const DecisionScores& scores, NodeIndex node,
+                                           std::uint64_t draw) const {
     DeviceList devices;
-    return place_among(cluster, node, {demand_class, draw}, devices);
+    return place_among(scores, node, draw, devices);
 }
 
-std::optional<Placement> Placer::place_among(const Cluster& cluster, NodeIndex node, Drawn drawn,
-                                             DeviceList& devices) const {
-    const DemandClass& wanted = classes_[drawn.demand_class];
+std::optional<Placement> Placer::place_among(const DecisionScores& scores, NodeIndex node,
+                                             std::uint64_t draw, DeviceList& devices) const {
+    const DemandClass& wanted = classes_[scores.demand_class()];
     devices.clear();
     if (wanted.wants_gpu()) {
-        index_->scorer().choose(cluster.node(node), drawn.demand_class, cluster.spec(node).links,
-                                drawn.draw, devices);
+        scores.choose(node, draw, devices);
         if (devices.size() != wanted.gpus) {
             return std::nullopt;
         }
     }
-    return placement_of(wanted, cluster, node, devices);
+    return placement_of(wanted, scores.cluster(), node, devices);
 }
 
 std::int64_t Placer::fitting_nodes(ClassIndex demand_class) {

@@ -15,6 +15,8 @@
 
 #include "base/rng.h"
 #include "engine/cluster.h"
+#include "engine/decision_scores.h"
+#include "engine/group_members.h"
 #include "engine/index.h"
 #include "model/demand.h"
 #include "model/placement.h"
@@ -38,7 +40,9 @@ class Placer {
         bool full_scan = false;
     };
 
-    Placer(const Cluster& cluster, std::unique_ptr<Policy> policy, Options options);
+    // Without the members of groups, no policy keeps a group together.
+    Placer(const Cluster& cluster, std::unique_ptr<Policy> policy, Options options,
+           const GroupMembers* groups = nullptr);
 
     ClassIndex intern(const Demand& demand, std::size_t alternative = 0);
     ClassIndex intern(const DemandClass& demand_class);
@@ -59,18 +63,23 @@ class Placer {
     void arrived(ClassIndex demand_class);
     void departed(ClassIndex demand_class);
 
-    // Where the class goes now; nothing when it fits nowhere.
-    std::optional<Placement> choose(ClassIndex demand_class);
+    // Where the class goes now; nothing when it fits nowhere. Where the policy keeps groups
+    // together and a member of the group is placed, every node that fits is scored; else the index
+    // answers.
+    std::optional<Placement> choose(ClassIndex demand_class, GroupIndex group = {});
     // Where the demand goes now: by its first alternative that fits, with one draw for all of them.
     // Classes have no names of containers; this placement's grants have them (alternatives.h).
     std::optional<Placement> choose(const Demand& demand);
     // The same by a scan of all nodes, without the index: slow, and equal to choose().
-    std::optional<Placement> choose_by_scan(ClassIndex demand_class);
+    std::optional<Placement> choose_by_scan(ClassIndex demand_class, GroupIndex group = {});
     // The same on one given node.
     std::optional<Placement> choose_on(NodeIndex node, ClassIndex demand_class);
-    // The same with a draw of the caller's, on any state of the cluster's nodes: for explanations.
-    std::optional<Placement> choose_on(const Cluster& cluster, NodeIndex node,
-                                       ClassIndex demand_class, std::uint64_t draw) const;
+    // What decides between nodes, on any state of the cluster's nodes, and the same with a draw of
+    // the caller's: for explanations.
+    DecisionScores scores(const Cluster& cluster, ClassIndex demand_class,
+                          const GroupOf& group = {}) const;
+    std::optional<Placement> choose_on(const DecisionScores& scores, NodeIndex node,
+                                       std::uint64_t draw) const;
 
     // Keys of the class on these nodes, 0 where it does not fit (and for none()), and which of them
     // the policy chooses. For doors where somebody else says which nodes there are. With the same
@@ -120,18 +129,19 @@ class Placer {
     int column_for(ClassIndex demand_class);
     ClassIndex rarer_than(ClassIndex demand_class) const;
     void make_room(std::size_t more_columns);
-    std::optional<Placement> choose_drawn(ClassIndex demand_class, std::uint64_t draw);
+    struct Asked {
+        ClassIndex demand_class;
+        GroupIndex group{};
+    };
+    std::optional<Placement> choose_drawn(Asked asked, std::uint64_t draw);
+    std::optional<Placement> scan_and_place(const DecisionScores& scores, std::uint64_t draw);
     NodeIndex pick(ClassIndex demand_class, int column, std::uint64_t draw);
-    NodeIndex scan(ClassIndex demand_class, std::uint64_t draw);
+    NodeIndex scan(const DecisionScores& scores, std::uint64_t draw);
     // `draw` decides what the policy leaves to chance; one per decision.
     std::optional<Placement> place_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
-    struct Drawn {
-        ClassIndex demand_class;
-        std::uint64_t draw = 0;
-    };
-    std::optional<Placement> place_among(const Cluster& cluster, NodeIndex node, Drawn drawn,
-                                         DeviceList& devices) const;
-    bool grantable(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
+    std::optional<Placement> place_among(const DecisionScores& scores, NodeIndex node,
+                                         std::uint64_t draw, DeviceList& devices) const;
+    bool grantable(NodeIndex node, const DecisionScores& scores, std::uint64_t draw);
     Key key_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
     std::size_t select(std::span<const NodeIndex> among, std::span<const Key> keys);
     void nodes_replaced();
@@ -147,6 +157,7 @@ class Placer {
     Catalog catalog() const { return cluster_.catalog(classes_); }
 
     const Cluster& cluster_;
+    const GroupMembers* groups_;
     std::unique_ptr<Policy> policy_;
     Options options_;
     ClassTable classes_;

@@ -142,7 +142,10 @@ class LockStep {
     void arrive() {
         // Some classes are common and some rare, so that columns are given up and taken again.
         const std::size_t bound = one_in(rng_, 3) ? classes_.size() : classes_.size() / 3 + 1;
-        const ClassIndex wanted = classes_[rng_.below(bound)];
+        const std::size_t asked = rng_.below(bound);
+        const ClassIndex wanted = classes_[asked];
+        const GroupIndex group =
+            demands_[asked].gang ? demands_[asked].gang->group : GroupIndex::none();
         if (one_in(rng_, 20)) {
             indexed_->observe(wanted);
             scanned_->observe(wanted);
@@ -152,8 +155,12 @@ class LockStep {
         count_kept_away(wanted);
         // A pod that waited is no arrival: the policy does not learn, and no slice is built.
         const bool waited = case_.joins && one_in(rng_, 2);
-        const bool fits = waited ? indexed_->try_place(pod, wanted) : indexed_->arrive(pod, wanted);
-        ASSERT_EQ(fits, waited ? scanned_->try_place(pod, wanted) : scanned_->arrive(pod, wanted));
+        const auto place = [&](Engine& engine) {
+            return waited ? engine.try_place(pod, wanted, group)
+                          : engine.arrive(pod, wanted, group);
+        };
+        const bool fits = place(*indexed_);
+        ASSERT_EQ(fits, place(*scanned_));
         ASSERT_EQ(indexed_->placement(pod), scanned_->placement(pod));
         ASSERT_EQ(indexed_->fitting_nodes(wanted), scanned_->fitting_nodes(wanted));
         if (fits) {

@@ -96,8 +96,8 @@ class Twins {
         if (!fits) {
             return;
         }
-        const auto placement =
-            placer.choose_on(ranks_->cluster(), all[ranking.best], wanted, ranking.draw);
+        const auto placement = placer.choose_on(placer.scores(ranks_->cluster(), wanted),
+                                                all[ranking.best], ranking.draw);
         ASSERT_EQ(placement, chooses_->placement(pod));
         ASSERT_TRUE(ranks_->hold(pod, {kFirstPolicy, wanted, *placement}, kNoDeadline));
         ASSERT_TRUE(ranks_->confirm(pod, {kFirstPolicy, wanted, *placement}));

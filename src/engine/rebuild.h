@@ -10,6 +10,7 @@
 // There is no ledger, so no decision, before both lists are complete: a claim's share does not
 // depend on a bound pod, and what one list holds alone would look free in the other. What the
 // lists tell is taken as it is; more than there is becomes an alarm (Ledger::over_committed()).
+// The mirror takes pods one by one as they are told; this waits for the door of device claims.
 #pragma once
 
 #include <cstdint>

@@ -87,8 +87,9 @@ Expected<std::unique_ptr<Engine>> restore_engine(const ClusterState& state,
         if (!pod.placement) {
             continue;
         }
+        const std::optional<Gang>& gang = state.demands[pod.demand].gang;
         auto adopted = engine->adopt(PodIndex(static_cast<std::uint32_t>(i)), classes[pod.demand],
-                                     *pod.placement);
+                                     *pod.placement, gang ? gang->group : GroupIndex::none());
         if (!adopted) {
             return tl::unexpected<Error>(
                 std::move(adopted.error()).within("pod " + in_quotes(pod.name)));
@@ -111,7 +112,7 @@ Demand demand_of(const DemandClass& demand_class) {
     demand.models = demand_class.models;
     demand.service = demand_class.service;
     demand.filter = demand_class.filter;
-    demand.tolerates_no_new = demand_class.tolerates_no_new;
+    demand.tolerates = demand_class.tolerates;
     demand.admin_access = demand_class.admin_access;
     if (!demand_class.requests.empty()) {
         demand.alternatives.push_back({demand_class.requests});

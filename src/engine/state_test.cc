@@ -52,6 +52,27 @@ TEST(EngineState, ARestoredEngineDecidesAsTheOldOne) {
     EXPECT_EQ(capture_state(**restored, demands, again).pods, state.pods);
 }
 
+// Who of a group is where is part of the state: what is explained is what the old engine would do.
+TEST(EngineState, AGroupIsKeptTogetherAfterARestart) {
+    Demand member = make_demand({.milli = 200});
+    member.gang = Gang{GroupIndex(0), 2, 2};
+    const Demand filler = make_demand({.gpus = 4});
+    std::vector<NodeSpec> nodes{make_node("a"), make_node("b"), make_node("c")};
+    Engine engine(nodes, *make_policy("kubeshare", {}));
+    ASSERT_TRUE(engine.place(PodIndex(0), filler));
+    ASSERT_TRUE(engine.place(PodIndex(1), member));
+    ASSERT_EQ(engine.placement(PodIndex(1))->node, NodeIndex(1));
+    engine.depart(PodIndex(0));
+    const ClusterState state =
+        capture_state(engine, {member}, std::vector<PodEntry>{{PodIndex(1), "first", 0}});
+    auto restored = restore_engine(state, *make_policy("kubeshare", {}));
+    ASSERT_TRUE(restored) << restored.error().message;
+    const Decision why = explain((*restored)->placer_to_explain(), member);
+    ASSERT_TRUE(why.placed());
+    EXPECT_EQ(why.placement->node, NodeIndex(1)) << "a is idle, and far from the first";
+    EXPECT_EQ(why.placement, engine.place(PodIndex(2), member));
+}
+
 TEST(EngineState, NodeConstraintsAreTakenAndRestored) {
     constexpr LabelKey kZone{0};
     constexpr LabelValue kNorth{0};

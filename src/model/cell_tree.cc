@@ -1,50 +1,11 @@
 #include "model/cell_tree.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 
 #include "model/model_name.h"
 
 namespace tessera {
-namespace {
-
-constexpr std::int64_t kNamesApart = 100;
-
-std::string_view last_segment(std::string_view id) { return id.substr(id.rfind('/') + 1); }
-
-// The value of a segment of digits only; others, and those past any sensible count, are names.
-std::optional<std::int64_t> number_of(std::string_view segment) {
-    constexpr std::size_t kDigitsMax = 9;
-    std::int64_t value = 0;
-    const char* end = segment.data() + segment.size();
-    if (segment.empty() || segment.size() > kDigitsMax || segment.front() == '-') {
-        return std::nullopt;
-    }
-    const auto [stop, error] = std::from_chars(segment.data(), end, value);
-    return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
-}
-
-std::int64_t segment_distance(std::string_view a, std::string_view b) {
-    const auto left = number_of(a);
-    const auto right = number_of(b);
-    if (left && right) {
-        return *left > *right ? *left - *right : *right - *left;
-    }
-    return a == b ? 0 : kNamesApart;
-}
-
-// Takes the last segment off an id; false when nothing is left.
-bool take_last(std::string_view& id, std::string_view& segment) {
-    if (id.empty()) {
-        return false;
-    }
-    segment = last_segment(id);
-    id.remove_suffix(std::min(id.size(), segment.size() + 1));
-    return true;
-}
-
-}  // namespace
 
 std::span<const CellIndex> CellTree::leaves_of(std::string_view node) const {
     const auto found = nodes_.find(std::string(node));
@@ -74,22 +35,6 @@ CellIndex CellTree::common_ancestor(CellIndex a, CellIndex b) const {
         lower = cell(lower).parent;
     }
     return a == b ? a : CellIndex::none();
-}
-
-std::int64_t cell_distance(std::string_view a, std::string_view b) {
-    std::int64_t distance = 0;
-    std::string_view left;
-    std::string_view right;
-    while (!a.empty() && !b.empty()) {
-        take_last(a, left);
-        take_last(b, right);
-        distance += segment_distance(left, right);
-    }
-    std::string_view rest = a.empty() ? b : a;
-    while (take_last(rest, left)) {
-        distance += number_of(left).value_or(kNamesApart);
-    }
-    return distance;
 }
 
 std::vector<CellIndex> match_leaves(const CellTree& tree, std::string_view node,

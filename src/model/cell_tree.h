@@ -2,7 +2,8 @@
 //
 // A cell type says how many cells of which type it contains; a name that is no type is a GPU
 // model. One level of every tree stands for a node. A leaf's id is its path, for example
-// "2/lemon/1", and the distance between two ids says how far apart two GPUs are:
+// "2/lemon/1", and the distance between two ids says how far apart two GPUs are
+// (cell_distance.h):
 //   auto tree = CellTree::build(config);
 //   for (CellIndex leaf : tree->leaves_of("lemon")) { ... tree->cell(leaf).id ... }
 // The file is a hint about who is near whom. How much of a GPU is left is the ledger's business.
@@ -106,11 +107,6 @@ class CellTree {
     tsl::robin_map<std::string, CellNodeIndex> nodes_;
     std::vector<std::string> warnings_;
 };
-
-// How far two cells are apart, by their ids: segments are paired from the leaf end. A pair of
-// numbers adds their difference, a pair of names 0 or 100; a segment without a partner adds its
-// number, or 100 for a name.
-std::int64_t cell_distance(std::string_view a, std::string_view b);
 
 // Which leaf each GPU of a node fills: those of its model, in order; none when the file has no
 // (more) leaf for it.

@@ -1,5 +1,7 @@
 #include "model/cell_tree.h"
 
+#include "model/cell_distance.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

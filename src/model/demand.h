@@ -20,7 +20,8 @@ namespace tessera {
 // What a set of devices must share, or must not share (dra: matchAttribute, distinctAttribute).
 enum class GroupRule : std::uint8_t { none, same, distinct };
 inline constexpr AttributeIndex kAttributeNuma{0};
-inline constexpr AttributeIndex kAttributeLink{1};  // NVLink domain
+inline constexpr AttributeIndex kAttributeLink{1};    // NVLink domain
+inline constexpr AttributeIndex kAttributeParent{2};  // the device that a partition is a part of
 
 struct GpuRequest {
     RequestIndex name;       // the container's, or the claim request's
@@ -28,7 +29,7 @@ struct GpuRequest {
     MilliGpu milli;          // per device; 1000 = the whole device
     MilliGpu limit{1000};    // per device, may burst up to this
     MemoryMib memory;        // per device, rounded up
-    Bytes memory_bytes;      // as asked, before rounding: a device kind may round otherwise
+    Bytes memory_bytes;      // as asked, before rounding; 0: exactly `memory`
     // Of the device, in millionths, when asked relative to its size; else 0 (1% = 10'000).
     std::int32_t memory_ppm = 0;
     SpareAmounts spare{};
@@ -41,6 +42,14 @@ struct GpuRequest {
     // the two on a request that had the other, so the larger counts.
     MemoryMib memory_on(MemoryMib device) const {
         return std::max(memory, MemoryMib(device.value() * memory_ppm / kWholeMemoryPpm));
+    }
+    // Memory on a device whose driver hands it out in steps: bytes are rounded up to the step
+    // first, to MiB then. No kind of device has a step before device claims have their door.
+    MemoryMib memory_in_steps(Bytes step) const {
+        const std::int64_t asked =
+            memory_bytes.value() > 0 ? memory_bytes.value() : memory.value() * kBytesPerMib;
+        const std::int64_t steps = (asked + step.value() - 1) / step.value();
+        return MemoryMib((steps * step.value() + kBytesPerMib - 1) / kBytesPerMib);
     }
     friend bool operator==(const GpuRequest&, const GpuRequest&) = default;
 };
@@ -75,7 +84,7 @@ struct Demand {
     std::optional<Gang> gang;
     AppIndex app;
     FilterIndex filter;             // node selector, affinity, tolerations: interned by the edge
-    bool tolerates_no_new = false;  // may use devices whose health says no_new
+    Health tolerates = Health::ok;  // the worst health of a device that it may use and stay on
     bool admin_access = false;      // uses devices without holding a share
 
     bool wants_gpu() const { return !alternatives.empty(); }

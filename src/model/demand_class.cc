@@ -27,7 +27,7 @@ std::uint64_t hash_of(const DemandClass& c) {
     hash.add(static_cast<std::uint64_t>(c.footprint));
     hash.add(static_cast<std::uint64_t>(c.cpu.value()));
     hash.add(static_cast<std::uint64_t>(c.memory.value()));
-    hash.add(static_cast<std::uint64_t>(c.tolerates_no_new) << 1 |
+    hash.add(static_cast<std::uint64_t>(c.tolerates) << 1 |
              static_cast<std::uint64_t>(c.admin_access));
     hash.add(static_cast<std::uint64_t>(c.service));
     hash.add(c.filter.value());
@@ -38,6 +38,7 @@ std::uint64_t hash_of(const DemandClass& c) {
         hash.add(static_cast<std::uint64_t>(request.milli.value()));
         hash.add(request.gpus);
         hash.add(static_cast<std::uint64_t>(request.memory.value()));
+        hash.add(static_cast<std::uint64_t>(request.memory_bytes.value()));
         hash.add(static_cast<std::uint64_t>(request.memory_ppm));
         hash.add(static_cast<std::uint64_t>(request.rule));
         for (const std::int64_t amount : request.spare) {
@@ -56,7 +57,7 @@ ClassBrief brief_of(const DemandClass& c, AskIndex ask) {
             .ask = ask,
             .gpus = c.gpus,
             .footprint = c.footprint,
-            .tolerates_no_new = c.tolerates_no_new,
+            .tolerates = c.tolerates,
             .admin_access = c.admin_access};
 }
 
@@ -72,7 +73,7 @@ DemandClass demand_class(const Demand& demand, std::size_t alternative) {
     result.cpu = demand.cpu;
     result.memory = demand.memory;
     result.filter = demand.filter;
-    result.tolerates_no_new = demand.tolerates_no_new;
+    result.tolerates = demand.tolerates;
     result.admin_access = demand.admin_access;
     result.service = demand.service;
     if (!demand.wants_gpu()) {
@@ -83,10 +84,14 @@ DemandClass demand_class(const Demand& demand, std::size_t alternative) {
     std::erase_if(result.requests, [](const GpuRequest& request) { return request.gpus == 0; });
     const bool alone = demand.isolation == Isolation::exclusive;
     for (GpuRequest& request : result.requests) {
-        // Names, bursts and bytes tell containers apart, not classes: they move no placement.
+        // Names and bursts tell containers apart, not classes: they move no placement. Bytes do
+        // where a kind of device rounds them otherwise; what is asked in whole MiB needs none.
         request.name = RequestIndex::none();
         request.limit = kWholeGpu;
-        request.memory_bytes = Bytes(0);
+        if (asked_mib(request.memory_bytes) != request.memory ||
+            request.memory_bytes.value() % kBytesPerMib == 0) {
+            request.memory_bytes = Bytes(0);
+        }
         if (request.whole() || alone) {
             request.milli = kWholeGpu;
         }

@@ -34,7 +34,7 @@ struct DemandClass {
     MemoryMib gpu_memory;    // per device
     std::int32_t gpu_memory_ppm = 0;
     std::int64_t gpu_milli_total = 0;  // what it counts for in demand: sum over devices
-    bool tolerates_no_new = false;
+    Health tolerates = Health::ok;
     bool admin_access = false;
     // Part of the class only for policies that place by it (Policy::adapt); else guaranteed.
     ServiceClass service = ServiceClass::guaranteed;
@@ -66,7 +66,7 @@ struct ClassBrief {
     AskIndex ask;  // classes that ask the same of a device that they may use
     std::uint16_t gpus = 0;
     Footprint footprint = Footprint::no_gpu;
-    bool tolerates_no_new = false;
+    Health tolerates = Health::ok;
     bool admin_access = false;
 
     std::int64_t memory_on(std::int64_t total_mib) const {

@@ -42,6 +42,8 @@ struct GpuSpec {
     std::uint16_t slots = 0;  // clients at once (MPS); 0 = no limit
     SpareAmounts spare{};
     std::string uuid;
+    std::string cell;    // its path in KubeShare's topology, "2/lemon/1"; empty = not told
+    std::string parent;  // of a partition: the UUID of the device that it is a part of
 
     friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
 };

@@ -33,9 +33,15 @@ struct NodeShape {
     MilliCpu cpu;
     MemoryMib memory;
     std::vector<KindIndex> kinds;  // one per GPU, in order
+    // Of partitions: those with the same number are parts of one device. Empty: there are none.
+    std::vector<std::uint8_t> parents{};
 
     friend bool operator==(const NodeShape&, const NodeShape&) = default;
 };
+
+inline constexpr std::uint8_t kNoParent = 255;  // a device that is no partition
+// For NodeShape: partitions of one device have the number of the first of them.
+std::vector<std::uint8_t> parents_of(const std::vector<GpuSpec>& gpus);
 
 inline constexpr std::uint64_t kNeverStarted = std::numeric_limits<std::uint64_t>::max();
 

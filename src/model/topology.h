@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/gpu.h"
@@ -49,5 +50,10 @@ class LinkMatrix {
     int gpus_ = 0;
     std::vector<Link> links_;
 };
+
+// The links with what the NUMA nodes tell of pairs that nothing else is known of: one NUMA node, or
+// across sockets. GPUs that all name the same tell nothing (0 is also what is said when nobody
+// knows), so the links stay as they are.
+LinkMatrix with_numa(const LinkMatrix& links, std::span<const GpuSpec> gpus);
 
 }  // namespace tessera

@@ -33,7 +33,7 @@ DeviceMask tightest(const NodeState& node, DeviceMask mask, int count) {
     return set;
 }
 
-GpuGroups groups_of(const NodeState& node, AttributeIndex attribute) {
+GpuGroups groups_of(const NodeState& node, AttributeIndex attribute, const Catalog& catalog) {
     GpuGroups groups;
     groups.fill(kNoGroup);
     for (std::size_t gpu = 0; gpu < node.gpu_count; ++gpu) {
@@ -42,6 +42,10 @@ GpuGroups groups_of(const NodeState& node, AttributeIndex attribute) {
             groups[gpu] = node.gpus[gpu].numa;
         } else if (attribute == kAttributeLink) {
             groups[gpu] = node.gpus[gpu].link_domain;
+        } else if (attribute == kAttributeParent) {
+            const auto& parents = catalog.shapes[node.shape.slot()].parents;
+            const bool part = gpu < parents.size() && parents[gpu] != kNoParent;
+            groups[gpu] = part ? parents[gpu] : kNoGroup;
         }
     }
     return groups;
@@ -49,9 +53,9 @@ GpuGroups groups_of(const NodeState& node, AttributeIndex attribute) {
 
 // `count` devices of `mask`, which has at least so many; 0 when the request's rule forbids it.
 DeviceMask pick(const NodeState& node, const GpuRequest& request, DeviceMask mask,
-                const LinkMatrix& links) {
+                const Catalog& catalog, const LinkMatrix& links) {
     if (request.rule != GroupRule::none) {
-        const GpuGroups groups = groups_of(node, request.rule_attribute);
+        const GpuGroups groups = groups_of(node, request.rule_attribute, catalog);
         return best_connected(
             links,
             {.candidates = mask, .count = request.gpus, .rule = request.rule, .groups = &groups});
@@ -89,7 +93,7 @@ bool assign_devices(const NodeState& node, const DemandClass& demand_class, cons
     if (std::popcount(mask) < demand_class.gpus) {
         return false;
     }
-    list(pick(node, demand_class.requests.front(), mask, links), devices);
+    list(pick(node, demand_class.requests.front(), mask, catalog, links), devices);
     return !devices.empty();
 }
 

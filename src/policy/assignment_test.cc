@@ -97,6 +97,22 @@ TEST_F(AssignmentTest, GroupRules) {
               2U);
 }
 
+TEST_F(AssignmentTest, PartitionsOfOneDeviceOrOfSeveral) {
+    NodeSpec spec = node_spec(5, 8'000);
+    spec.gpus[1].parent = spec.gpus[4].parent = "GPU-x";
+    spec.gpus[2].parent = spec.gpus[3].parent = "GPU-y";
+    NodeState& node = world.add(spec);
+    const auto asking = [](int gpus, GroupRule rule) {
+        return demand_of(0, {with_rule(gpu_request(gpus, 1000), rule, kAttributeParent)});
+    };
+    EXPECT_EQ(assigned(node, asking(2, GroupRule::same)), devices({1, 4}));
+    EXPECT_EQ(assigned(node, asking(2, GroupRule::distinct)), devices({1, 2}));
+    EXPECT_EQ(assigned(node, asking(3, GroupRule::distinct)), devices({}))
+        << "GPU 0 is no partition";
+    world.take(node, 4, 500);
+    EXPECT_EQ(assigned(node, asking(2, GroupRule::same)), devices({2, 3}));
+}
+
 TEST_F(AssignmentTest, SeveralContainersTogether) {
     NodeState& node = world.add(node_spec(2, 8'000));
     world.take(node, 0, 500);
@@ -168,7 +184,7 @@ TEST_F(AssignmentTest, ApplyingAClassLeavesTheRest) {
     NodeState& node = world.add(spec);
     Demand demand = demand_of(1'000, {gpu_request(1, 400, 8'192)});
     demand.memory = MemoryMib(96);
-    demand.tolerates_no_new = true;
+    demand.tolerates = Health::no_new;
     NodeState after = node;
     apply_devices(after, demand_class(demand), world.catalog(), devices({1}));
     EXPECT_EQ(after.free_cpu_milli, 7'000);

@@ -103,9 +103,11 @@ struct Word {
     Value value;
 };
 
-constexpr auto kDevices = std::to_array<Word<DeviceRule>>({{"tightest", DeviceRule::tightest},
-                                                           {"emptiest", DeviceRule::emptiest},
-                                                           {"random", DeviceRule::by_lot}});
+constexpr auto kDevices =
+    std::to_array<Word<DeviceRule>>({{"tightest", DeviceRule::tightest},
+                                     {"emptiest", DeviceRule::emptiest},
+                                     {"least-memory", DeviceRule::least_memory},
+                                     {"random", DeviceRule::by_lot}});
 constexpr auto kSelections =
     std::to_array<Word<Selection>>({{"best", Selection::best}, {"any", Selection::uniform}});
 constexpr auto kTies = std::to_array<Word<TieRule>>({{"least-idle", TieRule::least_idle},

@@ -38,6 +38,7 @@ struct ParameterInfo {
 };
 std::span<const ParameterInfo> tessera_parameters();
 
+// For `tessera serve`, which reloads policy files; the simulator reads each once.
 // The policy in force, and what was offered since. A bad one is refused with its reason and changes
 // nothing: the last good one stays.
 class PolicyHolder {

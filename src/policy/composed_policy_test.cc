@@ -77,7 +77,7 @@ TEST(ComposedPolicy, RefusesWithTheLineAndWhatIsAccepted) {
     spec = scores({{{"binpack", 2}, {1}}});
     spec.devices = {{"smallest", 5}};
     EXPECT_THAT(error_of(spec), HasSubstr("p.yaml:5: devices: \"smallest\" is not known; accepted "
-                                          "are tightest, emptiest, random"));
+                                          "are tightest, emptiest, least-memory, random"));
     spec.devices.reset();
     spec.ties = {{"random", 6}};
     EXPECT_THAT(error_of(spec), HasSubstr("select: any"));

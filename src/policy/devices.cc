@@ -5,10 +5,8 @@
 namespace tessera {
 
 bool may_use(const DemandClass& demand_class, const DeviceKind& kind) {
-    const bool healthy = kind.health == Health::ok ||
-                         (kind.health == Health::no_new && demand_class.tolerates_no_new);
-    return healthy && kind.mode == AllocatorMode::annotation && demand_class.allows(kind.model) &&
-           demand_class.memory_on(kind.memory) <= kind.memory;
+    return kind.health <= demand_class.tolerates && kind.mode == AllocatorMode::annotation &&
+           demand_class.allows(kind.model) && demand_class.memory_on(kind.memory) <= kind.memory;
 }
 
 DeviceMask fitting_devices(const NodeState& node, const DemandClass& demand_class,

@@ -29,7 +29,7 @@ TEST(MayUse, HealthAllocatorModelAndSize) {
     other = kind;
     other.health = Health::no_new;
     EXPECT_FALSE(may_use(c, other));
-    c.tolerates_no_new = true;
+    c.tolerates = Health::no_new;
     EXPECT_TRUE(may_use(c, other));
     other.health = Health::evict;
     EXPECT_FALSE(may_use(c, other));

@@ -9,8 +9,6 @@
 namespace tessera {
 namespace {
 
-constexpr std::int64_t kKeyOffset = std::int64_t{1} << 31;
-
 class ElasticScorer final : public Scorer {
   public:
     ElasticScorer(ElasticRater rater, const Catalog& catalog) : rater_(rater), catalog_(catalog) {}
@@ -22,8 +20,7 @@ class ElasticScorer final : public Scorer {
     void score(const NodeState& node, std::span<const ClassIndex> classes,
                std::span<Key> keys) const override {
         for (std::size_t i = 0; i < classes.size(); ++i) {
-            keys[i] = static_cast<Key>(std::clamp(rate(node, classes[i]) + kKeyOffset,
-                                                  std::int64_t{1}, 2 * kKeyOffset - 1));
+            keys[i] = key_of(rate(node, classes[i]));
         }
     }
 

@@ -8,6 +8,7 @@
 #include "base/step_counter.h"
 #include "policy/assignment.h"
 #include "policy/device_views.h"
+#include "policy/share_choice.h"
 
 namespace tessera {
 namespace {
@@ -210,7 +211,7 @@ class FgdScorer::Evaluation {
         gpus_ = brief.gpus;
         if (brief.admin_access || brief.footprint == Footprint::no_gpu) {
             asked_ = Asked::nothing;
-        } else if (brief.footprint == Footprint::whole && !brief.tolerates_no_new &&
+        } else if (brief.footprint == Footprint::whole && brief.tolerates == Health::ok &&
                    scorer_.uniform_[node_.shape.slot()]) {
             asked_ = Asked::whole;
         } else if (brief.footprint == Footprint::share) {
@@ -307,18 +308,14 @@ void FgdScorer::score(const NodeState& node, std::span<const ClassIndex> classes
 
 void FgdScorer::choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,
                        std::uint64_t, DeviceList& devices) const {
-    const DemandClass& wanted = (*catalog_.classes)[demand_class];
-    if (wanted.footprint != Footprint::share) {
-        assign_devices(node, wanted, catalog_, links, devices);
-        return;
-    }
     // The published rule: the lowest index among the best INTEGER scores.
-    const Evaluation evaluation(*this, node);
-    const ClassBrief& brief = catalog_.classes->brief(demand_class);
-    take_only(
-        best_device(node, fitting_devices(node, wanted, catalog_),
-                    [&](const GpuState& device) { return evaluation.score_on(device, brief); }),
-        devices);
+    const auto score = [&] {
+        return [evaluation = Evaluation(*this, node)](const GpuState& device,
+                                                      const ClassBrief& brief) {
+            return evaluation.score_on(device, brief);
+        };
+    };
+    choose_by_score({node, demand_class, catalog_, links}, score, devices);
 }
 
 std::vector<TermValue> FgdScorer::explain(const NodeState& node, ClassIndex demand_class) const {

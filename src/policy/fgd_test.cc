@@ -157,7 +157,7 @@ TEST(Fgd, TolerantPodsOnUnhealthyDevices) {
     for (GpuRequest request :
          {gpu_request(1, 500), gpu_request(2, 1000), gpu_request(2, 300), gpu_request(1, 1000)}) {
         Demand demand = demand_of(0, {request});
-        demand.tolerates_no_new = true;
+        demand.tolerates = Health::no_new;
         const ClassIndex c = world.intern(demand);
         ASSERT_TRUE(fits(node, world[c], world.catalog()));
         const Key key = TestWorld::key(*scorer, node, c);

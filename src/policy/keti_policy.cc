@@ -9,18 +9,13 @@
 namespace tessera {
 namespace {
 
-constexpr std::int64_t kKeyOffset = std::int64_t{1} << 31;
 // Preferences for a kind of node come before the total, which stays below this.
 constexpr std::int64_t kPreferred = 1 << 20;
 
 class KetiScorer final : public Scorer {
   public:
     KetiScorer(const KetiPolicy& settings, const Catalog& catalog)
-        : settings_(settings), catalog_(catalog) {
-        for (const DeviceKind& kind : catalog.kinds) {
-            largest_mib_ = std::max(largest_mib_, kind.memory.value());
-        }
-    }
+        : settings_(settings), catalog_(catalog) {}
 
     Selection selection() const override {
         // The lowest total is no high score.
@@ -31,7 +26,7 @@ class KetiScorer final : public Scorer {
     void score(const NodeState& node, std::span<const ClassIndex> classes,
                std::span<Key> keys) const override {
         for (std::size_t i = 0; i < classes.size(); ++i) {
-            keys[i] = static_cast<Key>(points(node, classes[i]) + kKeyOffset);
+            keys[i] = key_of(points(node, classes[i]));
         }
     }
 
@@ -96,21 +91,16 @@ class KetiScorer final : public Scorer {
              mask &= mask - 1) {
             const int gpu = std::countr_zero(mask);
             const GpuState& device = node.gpus[static_cast<std::size_t>(gpu)];
-            KetiGpu known;
-            known.pods = device.shares;
-            known.used_milli = kWholeGpu.value() - device.idle_milli;
-            known.free_memory_mib = device.free_memory_mib;
-            known.total_memory_mib = catalog_.kinds[device.kind.slot()].memory.value();
-            candidates[count++] = {.gpu = gpu,
-                                   .score_milli = keti_gpu_score_2021_milli(known, largest_mib_),
-                                   .pods = device.shares};
+            const KetiGpu known{.pods = device.shares,
+                                .used_milli = kWholeGpu.value() - device.idle_milli};
+            candidates[count++] = {
+                .gpu = gpu, .score_milli = keti_gpu_score_milli(known), .pods = device.shares};
         }
         return keti_choose(std::span(candidates).first(count), links, wanted.gpus, settings_);
     }
 
     KetiPolicy settings_;
     Catalog catalog_;
-    std::int64_t largest_mib_ = 0;
 };
 
 }  // namespace

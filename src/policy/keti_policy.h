@@ -1,5 +1,5 @@
-// KETI's policy without live metrics: free cores and memory of the node, free memory and pods of
-// its GPUs, weighted as its ConfigMap says (formulas/keti.h).
+// KETI's policy without live metrics: free cores and memory of the node, pods and what they were
+// granted on its GPUs, weighted as its ConfigMap says (formulas/keti.h).
 #pragma once
 
 #include <memory>

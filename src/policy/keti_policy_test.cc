@@ -48,6 +48,15 @@ TEST_F(KetiPolicyTest, WeightsDecideBetweenNodeAndGpus) {
     EXPECT_TRUE(first_wins(busy_host, busy_gpu, one_gpu));
 }
 
+// The newer version's GPU score: the older one's free memory is no part of it.
+TEST_F(KetiPolicyTest, GpusAreScoredByPodsAndWhatTheyWereGranted) {
+    NodeState& node = world.add(node_spec(2, 10'000));
+    world.take(node, 0, 300, 100);
+    world.take(node, 1, 200, 9'000);
+    const ClassIndex wanted = world.intern(one_gpu);
+    EXPECT_THAT(TestWorld::chosen(*scorer(), node, wanted), ElementsAre(GpuIndex(1)));
+}
+
 TEST_F(KetiPolicyTest, AllocatePreferSpreadsOrPacksGpus) {
     NodeState& node = world.add(node_spec(2, 10'000));
     world.take(node, 0, 100, 1'000);

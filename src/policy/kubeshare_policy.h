@@ -1,5 +1,6 @@
-// KubeShare's policy: opportunistic pods pack, guaranteed ones prefer idle GPUs of good models
-// (formulas/kubeshare.h). Model priorities come from its topology file.
+// KubeShare's policy: opportunistic pods pack, guaranteed ones prefer idle GPUs of good models that
+// are near their group (formulas/kubeshare.h). Model priorities come from its topology file, and so
+// do the cells by which distances are measured (GpuSpec::cell).
 #pragma once
 
 #include <cstdint>

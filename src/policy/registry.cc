@@ -90,11 +90,13 @@ constexpr auto kEntries = std::to_array<Entry>({
      [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
          return rule(rule_set("packing", rules::packing));
      }},
-    {{"gpushare", "kube-scheduler's least allocated node, the tightest device (gpushare)"},
+    {{"gpushare",
+      "kube-scheduler's least allocated node, the GPU with least free memory (gpushare)"},
      [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
-         return rule(rule_set("gpushare", rules::least_allocated));
+         return rule(rule_set("gpushare", rules::least_allocated, DeviceRule::least_memory));
      }},
-    {{"kubeshare", "opportunistic pods pack, guaranteed ones spread over good models (KubeShare)"},
+    {{"kubeshare",
+      "opportunistic pods pack, guaranteed ones take idle GPUs near their group (KubeShare)"},
      [](const PolicyContext& context) -> Expected<std::unique_ptr<Policy>> {
          return std::make_unique<KubesharePolicy>(std::vector<std::int32_t>(
              context.model_priority.begin(), context.model_priority.end()));
@@ -111,7 +113,7 @@ constexpr auto kEntries = std::to_array<Entry>({
      [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
          return std::make_unique<ElasticPolicy>("elastic-random", ElasticRater::random);
      }},
-    {{"keti", "free cores and memory of nodes, free memory and pods of GPUs, weighted (KETI)"},
+    {{"keti", "free cores and memory of nodes, pods and shares of GPUs, weighted (KETI)"},
      [](const PolicyContext& context) -> Expected<std::unique_ptr<Policy>> {
          TESSERA_CHECK(check_keti(context.keti));
          return std::make_unique<KetiStaticPolicy>(context.keti);

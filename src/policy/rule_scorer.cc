@@ -11,8 +11,6 @@
 namespace tessera {
 namespace {
 
-constexpr std::int64_t kKeyOffset = std::int64_t{1} << 31;
-
 Extent largest_node(const Catalog& catalog) {
     Extent extent;
     for (std::size_t i = 0; i < catalog.shapes.size(); ++i) {
@@ -79,8 +77,7 @@ class RuleScorer final : public Scorer {
             for (const WeightedRule& rule : rules_->rules) {
                 sum += rule.weight * rule.score(input);
             }
-            keys[i] = static_cast<Key>(std::clamp(floor_divide(sum, rules_->step) + kKeyOffset,
-                                                  std::int64_t{1}, 2 * kKeyOffset - 1));
+            keys[i] = key_of(floor_divide(sum, rules_->step));
         }
     }
 
@@ -94,16 +91,7 @@ class RuleScorer final : public Scorer {
             return;
         }
         const DeviceMask mask = fitting_devices(node, wanted, catalog_);
-        devices.clear();
-        if (mask == 0) {
-            return;
-        }
-        const int gpu =
-            rules_->devices == DeviceRule::emptiest
-                ? emptiest_device(node, mask)
-                : nth_device(mask, static_cast<int>(Rng(draw).below(
-                                       static_cast<std::uint64_t>(std::popcount(mask)))));
-        devices.push_back(GpuIndex(static_cast<std::uint8_t>(gpu)));
+        take_only(mask == 0 ? -1 : device_of(node, wanted, mask, draw), devices);
     }
 
     std::vector<TermValue> explain(const NodeState& node, ClassIndex demand_class) const override {
@@ -116,6 +104,27 @@ class RuleScorer final : public Scorer {
     }
 
   private:
+    int device_of(const NodeState& node, const DemandClass& wanted, DeviceMask mask,
+                  std::uint64_t draw) const {
+        switch (rules_->devices) {
+            case DeviceRule::emptiest:
+                return emptiest_device(node, mask);
+            case DeviceRule::least_memory:
+                return wanted.gpu_memory.value() > 0 || wanted.gpu_memory_ppm > 0
+                           ? best_device(node, mask,
+                                         [](const GpuState& device) {
+                                             return -std::int64_t{device.free_memory_mib};
+                                         })
+                           : tightest_device(node, mask);
+            case DeviceRule::by_lot:
+                return nth_device(mask, static_cast<int>(Rng(draw).below(
+                                            static_cast<std::uint64_t>(std::popcount(mask)))));
+            case DeviceRule::tightest:
+                break;
+        }
+        return tightest_device(node, mask);
+    }
+
     std::shared_ptr<const RuleSet> rules_;
     Catalog catalog_;
     Extent largest_;

@@ -30,7 +30,9 @@ struct RuleInput {
 // Larger is better, any sign, below 2^31 in size when weighted (beyond, scores are equal).
 using RuleScore = std::int64_t (*)(const RuleInput&);
 
-enum class DeviceRule : std::uint8_t { tightest, emptiest, by_lot };
+// The device for a share. By memory: the least free memory that suffices, in MiB and whatever the
+// size of the device; a share that asks for no memory goes to the tightest.
+enum class DeviceRule : std::uint8_t { tightest, emptiest, least_memory, by_lot };
 
 // What a user may weigh: the scores by name, with the range of their values.
 struct RuleInfo {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "policy/registry.h"
 #include "policy/test_world.h"
 
 namespace tessera {
@@ -52,6 +53,36 @@ TEST_F(RuleScorerTest, WeightedSumKeepsOrderAndSign) {
     EXPECT_EQ(before, (1U << 31) + 4'000U);
     node.free_cpu_milli -= 3'000;
     EXPECT_EQ(TestWorld::key(*scorer, node, share), before - 6'000);
+}
+
+// gpushare's rule: the least free memory that suffices, whatever share of the card it is.
+TEST(GpusharePolicy, TakesTheLeastFreeMemoryThatSuffices) {
+    struct Card {
+        std::int64_t total;
+        std::int64_t free;
+    };
+    const auto taken = [](const std::vector<Card>& cards, std::int64_t demand) {
+        TestWorld world;
+        NodeSpec spec = node_spec(static_cast<int>(cards.size()), 8'000);
+        for (std::size_t gpu = 0; gpu < cards.size(); ++gpu) {
+            spec.gpus[gpu].memory = MemoryMib(cards[gpu].total);
+        }
+        NodeState& node = world.add(spec);
+        for (std::size_t gpu = 0; gpu < cards.size(); ++gpu) {
+            if (cards[gpu].free < cards[gpu].total) {
+                world.take(node, static_cast<int>(gpu), 0, cards[gpu].total - cards[gpu].free);
+            }
+        }
+        const ClassIndex wanted = world.intern(demand_of(0, {gpu_request(1, 0, demand)}));
+        const auto policy = make_policy("gpushare", {});
+        return TestWorld::chosen(*(*policy)->scorer(world.catalog()), node, wanted);
+    };
+    const std::vector<Card> golden{{16276, 12207}, {16276, 8138}, {16276, 4069}, {16276, 16276}};
+    EXPECT_EQ(taken(golden, 8138), DeviceList{GpuIndex(1)});
+    EXPECT_EQ(taken(golden, 4069), DeviceList{GpuIndex(2)});
+    EXPECT_EQ(taken(golden, 16277), DeviceList{}) << "a node's total is no device";
+    EXPECT_EQ(taken({{40960, 10000}, {8192, 4096}}, 2048), DeviceList{GpuIndex(1)});
+    EXPECT_EQ(taken({{8192, 500}, {8192, 300}, {8192, 300}}, 200), DeviceList{GpuIndex(1)});
 }
 
 TEST_F(RuleScorerTest, NoScoreIsZeroWhichMeansNoFit) {

@@ -49,7 +49,7 @@ inline LinkMatrix random_links(Rng& rng, int gpus) {
 }
 
 // Most nodes are plain: devices alike and healthy.
-inline NodeSpec random_node(Rng& rng) {
+inline NodeSpec plain_node(Rng& rng) {
     NodeSpec node;
     node.cpu = MilliCpu(any_of<std::int64_t>(rng, {0, 4'000, 32'000, 96'000, 128'000}));
     node.memory = MemoryMib(any_of<std::int64_t>(rng, {0, 8'192, 262'144, 786'432}));
@@ -69,6 +69,17 @@ inline NodeSpec random_node(Rng& rng) {
     }
     if (gpus > 0 && one_in(rng, 3)) {
         node.links = random_links(rng, gpus);
+    }
+    return node;
+}
+
+// The same with a name, for distances, and sometimes partitions of devices.
+inline NodeSpec random_node(Rng& rng) {
+    NodeSpec node = plain_node(rng);
+    node.name = "n" + std::to_string(rng.below(50));
+    const bool partitions = one_in(rng, 8);
+    for (std::size_t i = 0; partitions && i < node.gpus.size(); ++i) {
+        node.gpus[i].parent = one_in(rng, 4) ? "" : "GPU-" + std::to_string(i / 3);
     }
     return node;
 }
@@ -114,11 +125,11 @@ inline void add_rule(Rng& rng, GpuRequest& request) {
         any_of(rng, {kAttributeNuma, kAttributeNuma, kAttributeLink, AttributeIndex(7)});
 }
 
-inline Demand random_demand(Rng& rng) {
+inline Demand plain_demand(Rng& rng) {
     Demand demand;
     demand.cpu = MilliCpu(any_of<std::int64_t>(rng, {0, 500, 1'000, 4'000, 8'000, 16'000, 64'000}));
     demand.memory = MemoryMib(any_of<std::int64_t>(rng, {0, 512, 4'096, 65'536, 300'000}));
-    demand.tolerates_no_new = one_in(rng, 5);
+    demand.tolerates = one_in(rng, 5) ? Health::no_new : Health::ok;
     demand.admin_access = one_in(rng, 25);
     demand.isolation = one_in(rng, 20) ? Isolation::exclusive : Isolation::none;
     if (one_in(rng, 6)) {
@@ -134,6 +145,25 @@ inline Demand random_demand(Rng& rng) {
     }
     for (std::uint16_t model = 0; model < 3 && one_in(rng, 3); ++model) {
         demand.models.push_back(ModelIndex(model));
+    }
+    return demand;
+}
+
+// The same with a class of service, in one of a few groups or in none, and who stays on devices
+// that others must leave.
+inline Demand random_demand(Rng& rng) {
+    Demand demand = plain_demand(rng);
+    demand.service = any_of(rng, {ServiceClass::guaranteed, ServiceClass::guaranteed,
+                                  ServiceClass::opportunistic, ServiceClass::latency});
+    if (one_in(rng, 3)) {
+        demand.gang = Gang{GroupIndex(static_cast<std::uint32_t>(rng.below(4))), 8, 1};
+    }
+    if (one_in(rng, 8)) {
+        demand.tolerates = Health::evict;
+    }
+    if (demand.wants_gpu() && demand.alternatives[0].requests[0].rule != GroupRule::none &&
+        one_in(rng, 4)) {
+        demand.alternatives[0].requests[0].rule_attribute = kAttributeParent;
     }
     return demand;
 }

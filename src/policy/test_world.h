@@ -53,7 +53,7 @@ class TestWorld {
   public:
     // An empty node. References to nodes stay valid.
     NodeState& add(const NodeSpec& spec) {
-        NodeShape shape{.cpu = spec.cpu, .memory = spec.memory, .kinds = {}};
+        NodeShape shape{spec.cpu, spec.memory, {}, parents_of(spec.gpus)};
         NodeState state;
         state.free_cpu_milli = spec.cpu.value();
         state.free_memory_mib = spec.memory.value();

@@ -9,7 +9,6 @@
 namespace tessera {
 namespace {
 
-constexpr std::int64_t kCorePerCard = 100;
 constexpr std::int64_t kMilliPerCore = 10;
 
 DeviceMask single_cards(std::span<const ContainerNeed> needs, const CardAssignment& assignment) {
@@ -160,20 +159,6 @@ std::int64_t elastic_spread_rate(std::span<const CardView> after) {
         rate += 1000 - used * used / 1000;
     }
     return rate;
-}
-
-ContainerNeed elastic_need(std::int64_t core, std::int64_t memory_mib) {
-    if (core <= 0 && memory_mib <= 0) {
-        return {.cards = 0};
-    }
-    if (core >= kCorePerCard) {
-        const std::int64_t cards = std::min(core / kCorePerCard, std::int64_t{kMaxGpusPerNode} + 1);
-        return {.cards = static_cast<int>(cards), .whole = true};
-    }
-    return {.cards = 1,
-            .whole = false,
-            .milli = static_cast<std::int32_t>(core * kMilliPerCore),
-            .memory_mib = memory_mib};
 }
 
 }  // namespace tessera

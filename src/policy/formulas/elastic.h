@@ -37,8 +37,4 @@ std::optional<ElasticChoice> elastic_choice(std::span<const ContainerNeed> needs
 std::int64_t elastic_binpack_rate(std::span<const CardView> after, DeviceMask used);
 std::int64_t elastic_spread_rate(std::span<const CardView> after);
 
-// What a container asks for with gpu-core and gpu-memory (MiB): 100 or more cores are whole cards,
-// and then memory is not looked at; nothing asked is no card.
-ContainerNeed elastic_need(std::int64_t core, std::int64_t memory_mib);
-
 }  // namespace tessera

@@ -1,8 +1,6 @@
 #include "policy/formulas/keti.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
 #include "base/quantity.h"
 
@@ -20,12 +18,6 @@ std::int64_t share_points(const KetiShare& share, std::int64_t points) {
     }
     const Int128 free = std::clamp<std::int64_t>(share.free, 0, share.total);
     return static_cast<std::int64_t>((free * points * kPoint + share.total / 2) / share.total);
-}
-
-double used_fraction(const KetiShare& share) {
-    return share.total <= 0
-               ? 0.0
-               : 1.0 - static_cast<double>(share.free) / static_cast<double>(share.total);
 }
 
 bool nvlinked(const LinkMatrix& links, int a, int b) {
@@ -90,37 +82,10 @@ std::int64_t keti_node_score_milli(const KetiNode& node) {
            share_points(node.storage, 100);
 }
 
-std::int64_t keti_node_score_2021_milli(const KetiNode& node, std::int32_t affinity,
-                                        std::int32_t taint) {
-    const std::int64_t usage =
-        share_points(node.cpu, 40) + share_points(node.memory, 40) + share_points(node.storage, 20);
-    const double used[] = {used_fraction(node.cpu), used_fraction(node.memory),
-                           used_fraction(node.storage)};
-    const double mean = (used[0] + used[1] + used[2]) / 3;
-    double variance = 0;
-    for (const double fraction : used) {
-        variance += (fraction - mean) * (fraction - mean) / 3;
-    }
-    const bool full = std::ranges::any_of(used, [](double fraction) { return fraction >= 1; });
-    const std::int64_t balance = full ? 0 : std::llround(100 * kPoint * (1 - variance));
-    return (usage + balance + kPoint * affinity + kPoint * taint) / 4;
-}
-
 std::int64_t keti_gpu_score_milli(const KetiGpu& gpu) {
-    double points = gpu.flops / 1000 + 100 * gpu.bandwidth - gpu.pods;
-    const double busy = gpu.utilisation ? *gpu.utilisation : gpu.used_milli / 10.0;
-    points += gpu.pods == 0 ? 11 : (100 - busy) / 10;
-    if (gpu.temperature) {
-        points += 100 - *gpu.temperature;
-    }
-    return std::llround(points * kPoint);
-}
-
-std::int64_t keti_gpu_score_2021_milli(const KetiGpu& gpu, std::int64_t largest_mib) {
-    const std::int64_t size = share_points({gpu.free_memory_mib, largest_mib}, 100);
-    const std::int64_t share = share_points({gpu.free_memory_mib, gpu.total_memory_mib}, 100);
-    const std::int64_t pods = kPoint * (100 - 10 * std::int64_t{gpu.pods});
-    return (size + share + pods) / 3;
+    const std::int64_t idle =
+        gpu.pods == 0 ? 11 * kPoint : 10 * (1000 - std::int64_t{gpu.used_milli});
+    return idle - kPoint * gpu.pods;
 }
 
 std::int64_t keti_adjusted_milli(const KetiCandidate& candidate, const LinkMatrix& links, int count,

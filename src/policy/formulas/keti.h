@@ -1,9 +1,9 @@
 // KETI GPU-Scheduler's scores, in thousandths of its points, and its choice of GPUs.
 //
-// Two generations are known. The newer: node = 100 per free share of memory, CPU and storage
-// (0..300); GPU = flops/1000 + 100 * bandwidth + what load, heat and power say. The older (the
-// published description): node = mean of four plugins, GPU = mean of three, from free memory and
-// pod count. Without live metrics the newer GPU score keeps what is known without them.
+// Those of its newer version, the one whose policy is a ConfigMap of eleven keys: node = 100 per
+// free share of memory, CPU and storage (0..300); GPU = what pods and load say. What its collector
+// reads off the cards (clock, cores, bus, temperature, power) is not known here and left out. The
+// older version (2021) scored free memory of GPUs instead; nothing is taken from it.
 //   node total = round(node * wN + GPUs * wG);  a pod without GPU: node * wN, rounded down.
 // Not kept: hotter, busier and fuller GPUs scoring higher; several GPUs taken in map order; a pod
 // that asks for three GPUs getting an empty element in its list.
@@ -54,25 +54,13 @@ struct KetiNode {
 
 std::int64_t keti_node_score_milli(const KetiNode& node);
 
-// The older node score: usage, balance, matched node affinity and taint points (0..100 each).
-std::int64_t keti_node_score_2021_milli(const KetiNode& node, std::int32_t affinity = 0,
-                                        std::int32_t taint = 100);
-
-// What is known of a GPU. Absent metrics leave their term out.
 struct KetiGpu {
-    double flops = 0;      // clock MHz * cores * 2 / 1000
-    double bandwidth = 0;  // bus bits * clock MHz * 2 / 8 / 1e6
     std::int32_t pods = 0;
-    std::int32_t used_milli = 0;  // granted; stands for utilisation where that is not measured
-    std::optional<std::int32_t> utilisation{};  // percent
-    std::optional<std::int32_t> temperature{};  // degrees Celsius
-    std::int64_t free_memory_mib = 0;
-    std::int64_t total_memory_mib = 0;
+    std::int32_t used_milli = 0;  // granted; stands for utilisation, which is not measured
 };
 
+// An empty GPU has 11 points; others one for each tenth that is not in use, less one per pod.
 std::int64_t keti_gpu_score_milli(const KetiGpu& gpu);
-// The older GPU score; `largest_mib` is the largest card of the cluster.
-std::int64_t keti_gpu_score_2021_milli(const KetiGpu& gpu, std::int64_t largest_mib);
 
 // A GPU to choose from.
 struct KetiCandidate {

@@ -79,21 +79,13 @@ TEST(KetiFormulas, BinpackAndSpread) {
     EXPECT_EQ(keti_choose(gpus, {}, 1, policy)->gpus, 0b10U);
 }
 
-TEST(KetiFormulas, HotAndBusyGpusScoreLower) {
-    const KetiGpu cool{
-        .flops = 10'000, .bandwidth = 0.5, .pods = 1, .utilisation = 10, .temperature = 40};
-    KetiGpu hot = cool;
-    hot.temperature = 85;
-    EXPECT_LT(keti_gpu_score_milli(hot), keti_gpu_score_milli(cool));
-    KetiGpu busy = cool;
-    busy.utilisation = 95;
-    EXPECT_LT(keti_gpu_score_milli(busy), keti_gpu_score_milli(cool));
-    KetiGpu full = cool;
-    full.pods = 5;
-    EXPECT_LT(keti_gpu_score_milli(full), keti_gpu_score_milli(cool));
-    KetiGpu fast = cool;
-    fast.flops = 20'000;
-    EXPECT_GT(keti_gpu_score_milli(fast), keti_gpu_score_milli(cool));
+TEST(KetiFormulas, BusyGpusScoreLower) {
+    EXPECT_EQ(keti_gpu_score_milli({}), 11'000);
+    EXPECT_EQ(keti_gpu_score_milli({.pods = 1, .used_milli = 300}), 7'000 - 1'000);
+    EXPECT_LT(keti_gpu_score_milli({.pods = 1, .used_milli = 900}),
+              keti_gpu_score_milli({.pods = 1, .used_milli = 300}));
+    EXPECT_LT(keti_gpu_score_milli({.pods = 3, .used_milli = 300}),
+              keti_gpu_score_milli({.pods = 1, .used_milli = 300}));
 }
 
 TEST(KetiFormulas, NodeScores) {
@@ -104,12 +96,6 @@ TEST(KetiFormulas, NodeScores) {
         << "unknown storage adds nothing";
     EXPECT_EQ(keti_node_score_milli({.cpu = {-5, 10}, .memory = {50, 40}, .storage = {}}), 100'000)
         << "over-committed is empty-handed, not negative";
-    const KetiNode even{.cpu = {50, 100}, .memory = {50, 100}, .storage = {50, 100}};
-    EXPECT_EQ(keti_node_score_2021_milli(even, 0, 100), (50'000 + 100'000 + 100'000) / 4);
-    const KetiNode full{.cpu = {0, 100}, .memory = {50, 100}, .storage = {50, 100}};
-    EXPECT_EQ(keti_node_score_2021_milli(full, 0, 0), 30'000 / 4);
-    const KetiGpu gpu{.pods = 2, .free_memory_mib = 20'000, .total_memory_mib = 40'000};
-    EXPECT_EQ(keti_gpu_score_2021_milli(gpu, 80'000), (25'000 + 50'000 + 80'000) / 3);
 }
 
 TEST(KetiFormulas, NodesWithSeveralGpusScoreHigher) {

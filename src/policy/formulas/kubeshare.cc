@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
+#include "base/floor_divide.h"
+
 namespace tessera {
 namespace {
 
 constexpr std::int64_t kPoint = 1000;  // thousandths
 constexpr std::int64_t kHundredPoints = 100 * kPoint;
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-    return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
 
 std::int64_t used_points(const LeafView& leaf) {
     return kHundredPoints * (kWholeGpu.value() - leaf.milli_available) / kWholeGpu.value();
@@ -32,9 +30,9 @@ std::optional<std::int64_t> kubeshare_node_score_milli(ServiceClass service,
         sum += kubeshare_leaf_score_milli(service, false, leaf);
     }
     if (!packs(service)) {
-        return floor_div(sum, n);
+        return floor_divide(sum, n);
     }
-    return floor_div(n * sum - kHundredPoints * kubeshare_free_leaves(leaves), n * n);
+    return floor_divide(n * sum - kHundredPoints * kubeshare_free_leaves(leaves), n * n);
 }
 
 std::int64_t kubeshare_leaf_score_milli(ServiceClass service, bool whole, const LeafView& leaf) {
@@ -49,18 +47,6 @@ std::int64_t kubeshare_leaf_score_milli(ServiceClass service, bool whole, const 
 std::int64_t kubeshare_free_leaves(std::span<const LeafView> leaves) {
     return std::ranges::count_if(
         leaves, [](const LeafView& leaf) { return leaf.milli_available >= kWholeGpu.value(); });
-}
-
-std::int64_t mean_distance_milli(const CellTree& tree, CellIndex leaf,
-                                 std::span<const CellIndex> group) {
-    if (group.empty()) {
-        return 0;
-    }
-    std::int64_t sum = 0;
-    for (const CellIndex member : group) {
-        sum += cell_distance(tree.cell(leaf).id, tree.cell(member).id);
-    }
-    return kPoint * sum / static_cast<std::int64_t>(group.size());
 }
 
 void kubeshare_normalise(std::span<std::int64_t> scores) {

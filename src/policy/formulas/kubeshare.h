@@ -15,7 +15,6 @@
 #include <span>
 
 #include "base/units.h"
-#include "model/cell_tree.h"
 #include "model/demand.h"
 
 namespace tessera {
@@ -24,6 +23,8 @@ struct LeafView {
     std::int32_t milli_available = 0;  // of 1000
     std::int32_t priority = 0;         // of its model, 0..100
     std::int64_t distance_milli = 0;   // mean distance to the group's leaves, in thousandths
+
+    friend bool operator==(const LeafView&, const LeafView&) = default;
 };
 
 // Node score of a pod that asks for a GPU. `leaves` are the healthy ones of the node (of the
@@ -42,12 +43,9 @@ constexpr std::int64_t kubeshare_regular_score(bool node_has_gpus) {
 // Leaves that a pod of several GPUs could take.
 std::int64_t kubeshare_free_leaves(std::span<const LeafView> leaves);
 
-// Mean distance to the leaves of the group, in thousandths, rounded down.
-std::int64_t mean_distance_milli(const CellTree& tree, CellIndex leaf,
-                                 std::span<const CellIndex> group);
-
 // Node scores in thousandths to whole points in 0..100: shifted until none is negative, and
-// stretched over the range when one is above 100.
+// stretched over the range when one is above 100. For the door that answers kube-scheduler with
+// points; the engine compares the scores as they are.
 void kubeshare_normalise(std::span<std::int64_t> scores);
 
 }  // namespace tessera

@@ -1,5 +1,7 @@
 #include "policy/formulas/kubeshare.h"
 
+#include "model/cell_distance.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,15 +57,16 @@ TEST(KubeshareFormulas, PodsWithoutGpuLeaveGpuNodesAlone) {
 }
 
 TEST(KubeshareFormulas, DistanceToTheGroup) {
-    CellConfig config;
-    config.types = {{.name = "node", .child = "V100", .child_count = 4, .node_level = true}};
-    config.cells = {{.type = "node", .id = "a", .children = {}},
-                    {.type = "node", .id = "b", .children = {}}};
-    const auto tree = CellTree::build(config);
-    ASSERT_TRUE(tree.has_value());
-    const std::vector<CellIndex> group = {tree->find_leaf("a/1"), tree->find_leaf("b/2")};
-    EXPECT_EQ(mean_distance_milli(*tree, tree->find_leaf("a/3"), group), (2 + 101) * 1000 / 2);
-    EXPECT_EQ(mean_distance_milli(*tree, tree->find_leaf("a/3"), {}), 0) << "no group, no pull";
+    const std::vector<std::string> group = {"a/1", "b/2"};
+    const LeafView near{.milli_available = 1000,
+                        .priority = 10,
+                        .distance_milli = DistanceToCells(group).mean_milli("a/3")};
+    EXPECT_EQ(near.distance_milli, (2 + 101) * 1000 / 2);
+    EXPECT_EQ(DistanceToCells({}).mean_milli("a/3"), 0) << "no group, no pull";
+    const std::int64_t points = 10'000 - 100 * near.distance_milli;
+    EXPECT_EQ(kubeshare_leaf_score_milli(ServiceClass::guaranteed, false, near), points);
+    EXPECT_EQ(kubeshare_leaf_score_milli(ServiceClass::guaranteed, true, near), points);
+    EXPECT_EQ(kubeshare_leaf_score_milli(ServiceClass::opportunistic, false, near), 10'000);
 }
 
 }  // namespace

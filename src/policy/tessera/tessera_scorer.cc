@@ -8,6 +8,7 @@
 #include "base/floor_divide.h"
 #include "policy/assignment.h"
 #include "policy/device_views.h"
+#include "policy/share_choice.h"
 
 namespace tessera {
 namespace {
@@ -104,7 +105,7 @@ class TesseraScorer::Evaluation {
         moves_ = 0;
         if (brief.admin_access || brief.footprint == Footprint::no_gpu) {
             move_[moves_++] = move_of({});
-        } else if (brief.footprint == Footprint::whole && !brief.tolerates_no_new) {
+        } else if (brief.footprint == Footprint::whole && brief.tolerates == Health::ok) {
             move_[moves_++] = move_of(
                 {.idle = brief.gpus * kWholeGpu.value(), .empties = brief.gpus, .gpu_pods = 1});
         } else if (brief.footprint == Footprint::share) {
@@ -202,19 +203,14 @@ Tie TesseraScorer::tie(const NodeState& node) const {
 
 void TesseraScorer::choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,
                            std::uint64_t, DeviceList& devices) const {
-    const DemandClass& wanted = (*catalog_.classes)[demand_class];
-    if (wanted.footprint != Footprint::share) {
-        assign_devices(node, wanted, catalog_, links, devices);
-        return;
-    }
-    // The best score in steps of the quantum, lowest index on ties.
-    const Evaluation evaluation(*this, node);
-    const ClassBrief& brief = catalog_.classes->brief(demand_class);
-    take_only(best_device(node, fitting_devices(node, wanted, catalog_),
-                          [&](const GpuState& device) {
-                              return floor_divide(evaluation.device_gain(device, brief), kQuantum);
-                          }),
-              devices);
+    // The best score in steps of the quantum.
+    const auto score = [&] {
+        return [evaluation = Evaluation(*this, node)](const GpuState& device,
+                                                      const ClassBrief& brief) {
+            return floor_divide(evaluation.device_gain(device, brief), kQuantum);
+        };
+    };
+    choose_by_score({node, demand_class, catalog_, links}, score, devices);
 }
 
 std::int64_t TesseraScorer::plain_potential(const NodeState& node) const {

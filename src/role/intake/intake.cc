@@ -222,7 +222,7 @@ Expected<NodeSpec> take_node(const Node& node, DialectContext& context) {
     }
     spec.gpus = std::move(inventory->gpus);
     spec.links = std::move(inventory->links);
-    add_cell_links(spec, context);
+    add_cells(spec, context);
     return spec;
 }
 

@@ -134,7 +134,7 @@ Expected<TopologyUse> use_topology(const CellTree& tree, std::vector<NodeSpec>& 
         here.insert(node.name);
         const std::vector<CellIndex> filled = leaves_of(node, tree, models);
         without_leaf += static_cast<std::size_t>(std::ranges::count(filled, CellIndex::none()));
-        add_cell_links(node, tree, models);
+        add_cells(node, tree, models);
     }
     bool known_model = false;
     for (std::size_t i = 0; i < models.size(); ++i) {

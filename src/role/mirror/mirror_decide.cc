@@ -105,8 +105,8 @@ Mirror::State::Found Mirror::State::fit_among(const Question& asked,
 // The devices on a node that fit_among() found.
 Choice Mirror::State::choice_of(const Question& asked, NodeIndex node, const Found& found) {
     const Placer& placer = engine_->placer(asked.policy);
-    auto placement =
-        placer.choose_on(cluster(), node, asked.classes[found.alternative], found.draw);
+    const DecisionScores scores = placer.scores(cluster(), asked.classes[found.alternative]);
+    auto placement = placer.choose_on(scores, node, found.draw);
     TESSERA_ASSERT(placement.has_value(), "a node with a key has devices");
     placement->alternative = static_cast<std::uint8_t>(found.alternative);
     name_grants(asked.asked.demand, *placement);
