@@ -13,7 +13,7 @@ from rig.extender import Tessera, question
 from rig.process import wait_until
 
 FILTER = "/gpushare-scheduler/filter"
-GROWTH_MIB = 100      # what memory may grow by; a request of 100 MB must not show
+MOST_MIB = 256   # memory at any time: the largest body that is taken is 64 MiB, and few are at once
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +51,11 @@ def check_alive(tessera):
 
 @pytest.fixture(autouse=True)
 def harmless(tessera):
-    """Around each test: alive and of the same size before and after."""
+    """Around each test: alive, and not grown by all that came before."""
     check_alive(tessera)
-    before = tessera.resident_mib()
     yield
     check_alive(tessera)
-    assert tessera.resident_mib() < before + GROWTH_MIB
+    assert tessera.resident_mib() < MOST_MIB
 
 
 def connect(tessera):
@@ -213,15 +212,16 @@ def test_a_hundred_megabytes_are_refused_early(tessera):
 def test_a_hundred_megabytes_in_chunks_are_refused(tessera):
     head = f"POST {FILTER} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
     chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
-    with connect(tessera) as stream:
-        try:
-            stream.sendall(head)
-            for _ in range(1600):
-                stream.sendall(chunk)
-        except OSError:
-            pass
-        answer = read_all(stream)
-    assert statuses(answer) in ([413], [411], [400], [501], []), answer[:200]
+    for _ in range(5):
+        with connect(tessera) as stream:
+            try:
+                stream.sendall(head)
+                for _ in range(1600):
+                    stream.sendall(chunk)
+            except OSError:
+                pass
+            answer = read_all(stream)
+        assert statuses(answer) in ([413], []), answer[:200]
 
 
 def test_twenty_large_requests_leave_no_memory_behind(tessera):
