@@ -1,5 +1,6 @@
 #include "codec/state_json.h"
 
+#include <array>
 #include <charconv>
 #include <set>
 #include <utility>
@@ -34,13 +35,20 @@ class Reader {
         ClusterState state;
         TESSERA_TRY(state.policy, object.text("policy", false));
         TESSERA_TRY(state.seed, seed(object));
+        TESSERA_TRY(const Items* models, object.array("models"));
         TESSERA_TRY(const Items* nodes, object.array("nodes"));
         TESSERA_TRY(const Items* demands, object.array("demands"));
         TESSERA_TRY(const Items* pods, object.array("pods"));
         TESSERA_TRY(const Items* history, object.array("history"));
+        TESSERA_TRY(const Items* census, object.array("census"));
+        TESSERA_TRY(const Items* mix, object.array("mix"));
+        TESSERA_TRY(const Items* draws, object.array("draws"));
         TESSERA_CHECK(object.done());
         if (nodes == nullptr) {
             return fail(ErrorKind::invalid, "the state: nodes is missing: a list of nodes is");
+        }
+        for (std::size_t i = 0; models != nullptr && i < models->size(); ++i) {
+            TESSERA_CHECK(read_model((*models)[i], at("models", i)));
         }
         TESSERA_CHECK(read_nodes(*nodes, state));
         filters_ = state.filters.get();
@@ -49,12 +57,15 @@ class Reader {
             TESSERA_TRY(PodState pod, read_pod((*pods)[i], at("pods", i), state));
             state.pods.push_back(std::move(pod));
         }
-        const auto most = static_cast<std::int64_t>(state.demands.size());
-        for (std::size_t i = 0; history != nullptr && i < history->size(); ++i) {
-            TESSERA_TRY(const std::int64_t event,
-                        whole_number((*history)[i], at("history", i), -most, most - 1));
-            state.history.push_back(static_cast<std::int32_t>(event));
+        TESSERA_CHECK(read_history(history, state));
+        TESSERA_TRY(state.census, counts("census", census));
+        TESSERA_TRY(state.mix, counts("mix", mix));
+        if (!state.mix.empty() && state.mix.size() != state.demands.size()) {
+            return fail(ErrorKind::invalid,
+                        "mix: {} numbers are not accepted: one for each of the {} demands are",
+                        state.mix.size(), state.demands.size());
         }
+        TESSERA_CHECK(read_draws(draws, state));
         return state;
     }
 
@@ -70,6 +81,61 @@ class Reader {
                         in_quotes(text));
         }
         return seed;
+    }
+
+    // A demand leaves no more often than it has come.
+    static Expected<void> read_history(const Items* events, ClusterState& state) {
+        const auto most = static_cast<std::int64_t>(state.demands.size());
+        std::vector<std::int64_t> here(state.demands.size(), 0);
+        for (std::size_t i = 0; events != nullptr && i < events->size(); ++i) {
+            if (most == 0) {
+                return fail(ErrorKind::invalid, "{}: {} names a demand, and there are none",
+                            at("history", i), describe((*events)[i]));
+            }
+            TESSERA_TRY(const std::int64_t event,
+                        whole_number((*events)[i], at("history", i), -most, most - 1));
+            std::int64_t& count = here[static_cast<std::size_t>(event >= 0 ? event : -1 - event)];
+            count += event >= 0 ? 1 : -1;
+            if (count < 0) {
+                return fail(ErrorKind::invalid,
+                            "{}: {} is not accepted: demand {} leaves more often than it has come",
+                            at("history", i), event, -1 - event);
+            }
+            state.history.push_back(static_cast<std::int32_t>(event));
+        }
+        return {};
+    }
+
+    static Expected<std::vector<std::int64_t>> counts(std::string_view list, const Items* items) {
+        std::vector<std::int64_t> numbers;
+        for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
+            TESSERA_TRY(const std::int64_t number,
+                        whole_number((*items)[i], at(list, i), 0, kAmountMax));
+            numbers.push_back(number);
+        }
+        return numbers;
+    }
+
+    // Four words of 64 bits, as text. All 0 is where no generator stands.
+    static Expected<void> read_draws(const Items* items, ClusterState& state) {
+        if (items == nullptr) {
+            return {};
+        }
+        std::array<std::uint64_t, 4> words{};
+        bool good = items->size() == words.size();
+        for (std::size_t i = 0; good && i < words.size(); ++i) {
+            const JsonValue& item = (*items)[i];
+            const char* end = item.text.data() + item.text.size();
+            const auto [stop, error] = std::from_chars(item.text.data(), end, words[i]);
+            good = item.kind == JsonValue::Kind::string && error == std::errc() && stop == end;
+        }
+        if (!good || words == std::array<std::uint64_t, 4>{}) {
+            return fail(ErrorKind::invalid,
+                        "draws: this list is not accepted: four whole numbers of 64 bits in "
+                        "quotes, not all of them 0, are");
+        }
+        state.draws = words;
+        return {};
     }
 
     template <class T>
@@ -170,17 +236,9 @@ class Reader {
         demand.priority = static_cast<std::int32_t>(priority);
         demand.app = app.empty() ? AppIndex::none() : names_.apps.intern(app);
         for (std::size_t i = 0; models != nullptr && i < models->size(); ++i) {
-            const JsonValue& model = (*models)[i];
-            if (model.kind != JsonValue::Kind::string || model.text.empty()) {
-                return fail(ErrorKind::invalid,
-                            "{}.models[{}]: {} is not accepted: the name of a model is",
-                            object.where(), i, describe(model));
-            }
-            auto index = intern_model(model.text, names_.models);
-            if (!index) {
-                return tl::unexpected(std::move(index.error()).within(object.where()));
-            }
-            demand.models.push_back(*index);
+            TESSERA_TRY(const ModelIndex model,
+                        read_model((*models)[i], at(object.where() + ".models", i)));
+            demand.models.push_back(model);
         }
         if (alternatives != nullptr && alternatives->size() > kMaxAlternatives) {
             return fail(ErrorKind::invalid, "{}.alternatives: {} are not accepted: up to {} are",
@@ -193,6 +251,18 @@ class Reader {
             demand.alternatives.push_back(std::move(alternative));
         }
         return demand;
+    }
+
+    Expected<ModelIndex> read_model(const JsonValue& model, const std::string& where) {
+        if (model.kind != JsonValue::Kind::string || model.text.empty()) {
+            return fail(ErrorKind::invalid, "{}: {} is not accepted: the name of a model is", where,
+                        describe(model));
+        }
+        auto index = intern_model(model.text, names_.models);
+        if (!index) {
+            return tl::unexpected(std::move(index.error()).within(where));
+        }
+        return *index;
     }
 
     Expected<std::optional<Gang>> read_gang(JsonObject& object) {
