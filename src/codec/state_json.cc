@@ -30,7 +30,7 @@ class Reader {
     explicit Reader(Vocabulary& names) : names_(names) {}
 
     Expected<ClusterState> read(const JsonValue& root) {
-        TESSERA_TRY(JsonObject object, JsonObject::of(root, "the state"));
+        TESSERA_TRY(JsonObject object, JsonObject::of(root, ""));
         TESSERA_CHECK(object.number("version", {kVersion, kVersion, 0}, true));
         ClusterState state;
         TESSERA_TRY(state.policy, object.text("policy", false));
@@ -45,7 +45,7 @@ class Reader {
         TESSERA_TRY(const Items* draws, object.array("draws"));
         TESSERA_CHECK(object.done());
         if (nodes == nullptr) {
-            return fail(ErrorKind::invalid, "the state: nodes is missing: a list of nodes is");
+            return fail(ErrorKind::invalid, "nodes is missing: a list of nodes is needed");
         }
         for (std::size_t i = 0; models != nullptr && i < models->size(); ++i) {
             TESSERA_CHECK(read_model((*models)[i], at("models", i)));
@@ -55,6 +55,10 @@ class Reader {
         TESSERA_CHECK(read_all(demands, "demands", state.demands, &Reader::read_demand));
         for (std::size_t i = 0; pods != nullptr && i < pods->size(); ++i) {
             TESSERA_TRY(PodState pod, read_pod((*pods)[i], at("pods", i), state));
+            if (!pod_names_.insert(pod.name).second) {
+                return fail(ErrorKind::invalid, "pods[{}].name: {} is there twice", i,
+                            in_quotes(pod.name));
+            }
             state.pods.push_back(std::move(pod));
         }
         TESSERA_CHECK(read_history(history, state));
@@ -76,8 +80,7 @@ class Reader {
         const char* end = text.data() + text.size();
         const auto [stop, error] = std::from_chars(text.data(), end, seed);
         if (!text.empty() && (error != std::errc() || stop != end)) {
-            return fail(ErrorKind::invalid,
-                        "the state.seed: {} is not accepted: a whole number in quotes is",
+            return fail(ErrorKind::invalid, "seed: {} is not accepted: a whole number in quotes is",
                         in_quotes(text));
         }
         return seed;
@@ -199,6 +202,10 @@ class Reader {
         TESSERA_TRY(gpu.cell, object.text("cell", false));
         TESSERA_TRY(gpu.parent, object.text("parent", false));
         TESSERA_CHECK(object.done());
+        if (!gpu.uuid.empty() && (count > 1 || !uuids_.insert(gpu.uuid).second)) {
+            return fail(ErrorKind::invalid, "{}.uuid: {} is there twice: a GPU has one of its own",
+                        object.where(), in_quotes(gpu.uuid));
+        }
         if (node.gpus.size() + static_cast<std::size_t>(count) > kMaxGpusPerNode) {
             return fail(ErrorKind::invalid, "{}: more than {} GPUs are not accepted",
                         object.where(), kMaxGpusPerNode);
@@ -320,13 +327,23 @@ class Reader {
         return request;
     }
 
+    // The place of one of `count` demands or nodes.
+    static Expected<std::int64_t> place_in(JsonObject& object, std::string_view key,
+                                           std::int64_t count) {
+        if (count == 0) {
+            return fail(ErrorKind::invalid, "{}.{}: it names one of {}s, which is an empty list",
+                        object.where(), key, key);
+        }
+        return object.number(key, {0, count - 1, 0}, true);
+    }
+
     Expected<PodState> read_pod(const JsonValue& value, std::string where,
                                 const ClusterState& state) {
         TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
         PodState pod;
         TESSERA_TRY(pod.name, object.text("name", true));
-        const auto last = static_cast<std::int64_t>(state.demands.size()) - 1;
-        TESSERA_TRY(const std::int64_t demand, object.number("demand", {0, last, 0}, true));
+        TESSERA_TRY(const std::int64_t demand,
+                    place_in(object, "demand", std::ssize(state.demands)));
         const JsonValue* placement = object.find("placement");
         TESSERA_CHECK(object.done());
         pod.demand = static_cast<std::uint32_t>(demand);
@@ -341,8 +358,7 @@ class Reader {
                                        const ClusterState& state) {
         TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
         Placement placement;
-        const auto last = static_cast<std::int64_t>(state.nodes.size()) - 1;
-        TESSERA_TRY(const std::int64_t node, object.number("node", {0, last, 0}, true));
+        TESSERA_TRY(const std::int64_t node, place_in(object, "node", std::ssize(state.nodes)));
         TESSERA_TRY(const std::int64_t cpu, object.number("cpuMilli", {0, kAmountMax, 0}));
         TESSERA_TRY(const std::int64_t memory, object.number("memoryMib", {0, kAmountMax, 0}));
         TESSERA_TRY(const std::int64_t pods, object.number("pods", {0, 255, 1}));
@@ -362,6 +378,13 @@ class Reader {
         for (std::size_t i = 0; grants != nullptr && i < grants->size(); ++i) {
             TESSERA_TRY(const DeviceGrant grant,
                         read_grant((*grants)[i], at(object.where() + ".grants", i)));
+            const NodeSpec& on = state.nodes[static_cast<std::size_t>(node)];
+            if (grant.gpu.slot() >= on.gpus.size()) {
+                return fail(ErrorKind::invalid,
+                            "{}.grants[{}].gpu: {} is not accepted: node {} has {} GPUs",
+                            object.where(), i, grant.gpu.value(), in_quotes(on.name),
+                            on.gpus.size());
+            }
             placement.grants.push_back(grant);
         }
         return placement;
@@ -386,13 +409,29 @@ class Reader {
 
     Vocabulary& names_;
     FilterTable* filters_ = nullptr;  // of the state that is read
+    std::set<std::string> pod_names_;
+    std::set<std::string> uuids_;
 };
 
 }  // namespace
 
 Expected<ClusterState> read_state_json(std::string_view text, Vocabulary& names) {
-    TESSERA_TRY(const JsonValue root, parse_json(text));
-    return Reader(names).read(root);
+    const std::string_view begin = without_byte_order_mark(text);
+    const std::size_t first = begin.find_first_not_of(" \t\r\n");
+    if (first == std::string_view::npos || begin[first] != '{') {
+        return fail(ErrorKind::invalid,
+                    "{}: a state is a JSON object, as tessera sim --state writes it",
+                    first == std::string_view::npos ? "the file is empty" : "this is not a state");
+    }
+    auto root = parse_json(text);
+    if (!root) {
+        const auto fault = json_fault(text);
+        return fault ? tl::unexpected(std::move(root.error())
+                                          .within(fmt::format("line {}: column {}", fault->line,
+                                                              fault->column)))
+                     : tl::unexpected(std::move(root.error()));
+    }
+    return Reader(names).read(*root);
 }
 
 }  // namespace tessera

@@ -266,6 +266,11 @@ void append_numbers(std::string& out, std::string_view key, const std::vector<T>
 
 }  // namespace
 
+std::string write_demand_json(const Demand& demand, const Vocabulary& names,
+                              const FilterTable& filters) {
+    return Writer(names, filters).demand(demand);
+}
+
 std::string write_state_json(const ClusterState& state, const Vocabulary& names) {
     Writer writer(names, *state.filters);
     JsonWriter policy;

@@ -12,7 +12,13 @@ Expected<PolicySource> policy_of_state(const ClusterState& state, const std::str
     if (!named.empty()) {
         return PolicySource::open(named);
     }
-    auto source = PolicySource::open(state.policy.empty() ? "tessera" : state.policy);
+    const std::string name = state.policy.empty() ? "tessera" : state.policy;
+    auto source = PolicySource::open(name);
+    if (source && !PolicySource::is_file(name)) {
+        if (auto known = find_policy(name); !known) {
+            source = tl::unexpected<Error>(std::move(known.error()));
+        }
+    }
     if (!source) {
         return tl::unexpected<Error>(std::move(source.error()).within("policy"));
     }
