@@ -37,7 +37,8 @@ struct ClusterState {
     // Arrivals and departures in order: demand d came is d, demand d left is -1 - d. A policy that
     // learns is told again.
     std::vector<std::int32_t> history;
-    // How many nodes could host a class, each time that the policy asked: it is told the same again.
+    // How many nodes could host a class, each time that the policy asked: it is told the same
+    // again.
     std::vector<std::int64_t> census;
     // Where the generator of draws stood; nothing: at the seed's beginning.
     std::optional<std::array<std::uint64_t, 4>> draws;
