@@ -1,5 +1,5 @@
-// Sends prepared requests to an HTTP server on loopback and measures it: latencies of the calls, and
-// the CPU time that the server's process took for them.
+// Sends prepared requests to an HTTP server on loopback and measures it: latencies of the calls,
+// and the CPU time that the server's process took for them.
 //
 //   bench_extender_load PORT CONNECTIONS CALLS [--new-connection] [--pid PID] FILE...
 //
@@ -116,7 +116,8 @@ class Connection {
         received_.append(buffer, static_cast<std::size_t>(got));
         return true;
     }
-    // How Go sends what it does not know the length of: the answers are JSON, which has no line ends.
+    // How Go sends what it does not know the length of: the answers are JSON, which has no line
+    // ends.
     std::int64_t read_chunks(std::size_t body) {
         while (!received_.ends_with("\r\n0\r\n\r\n")) {
             if (!receive()) {

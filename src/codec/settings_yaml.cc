@@ -81,7 +81,8 @@ Expected<std::vector<Setting>> read_settings_yaml(std::string_view text) {
         return read_map(YAML::Load(std::string(text)));
     } catch (const YAML::Exception& error) {
         const YamlFault fault = yaml_fault(error, text);
-        return fail(ErrorKind::invalid, "line {}: this is not valid YAML: {}", fault.line, fault.reason);
+        return fail(ErrorKind::invalid, "line {}: this is not valid YAML: {}", fault.line,
+                    fault.reason);
     }
 }
 
