@@ -112,7 +112,9 @@ def load(target, files, calls, connections=1, new_connection=False):
         words.append("--new-connection")
     done = subprocess.run([str(word) for word in words + files], check=True, text=True,
                           stdout=subprocess.PIPE)
-    return json.loads(done.stdout)
+    result = json.loads(done.stdout)
+    assert result["failed"] == 0, f"{target.name}: {result['failed']} calls of {calls} failed"
+    return result
 
 
 # --- parts

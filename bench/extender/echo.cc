@@ -1,5 +1,5 @@
-// The HTTP server of the extender with a handler that returns the body as it came: the least that an
-// answer on this stack can cost. Prints its port; ends when its standard input does.
+// The HTTP server of the extender with a handler that returns the body as it came: the least that
+// an answer on this stack can cost. Prints its port; ends when its standard input does.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Sends prepared requests to an HTTP server on loopback and measures it: latencies of the calls, and
-// the CPU time that the server's process took for them.
+// Sends prepared requests to an HTTP server on loopback and measures it: latencies of the calls,
+// and the CPU time that the server's process took for them.
 //
 //   bench_extender_load PORT CONNECTIONS CALLS [--new-connection] [--pid PID] FILE...
 //
@@ -76,9 +76,12 @@ class Connection {
                 return fail();
             }
         }
-        const std::int64_t length = content_length(std::string_view(received_).substr(0, head));
-        if (length < 0 || !received_.starts_with("HTTP/1.1 200")) {
+        if (!received_.starts_with("HTTP/1.1 200")) {
             return fail();
+        }
+        const std::int64_t length = content_length(std::string_view(received_).substr(0, head));
+        if (length < 0) {
+            return read_chunks(head + 4);
         }
         while (received_.size() < head + 4 + static_cast<std::size_t>(length)) {
             if (!receive()) {
@@ -112,6 +115,16 @@ class Connection {
         }
         received_.append(buffer, static_cast<std::size_t>(got));
         return true;
+    }
+    // How Go sends what it does not know the length of: the answers are JSON, which has no line
+    // ends.
+    std::int64_t read_chunks(std::size_t body) {
+        while (!received_.ends_with("\r\n0\r\n\r\n")) {
+            if (!receive()) {
+                return fail();
+            }
+        }
+        return static_cast<std::int64_t>(received_.size() - body);
     }
     static std::int64_t content_length(std::string_view head) {
         std::string lower(head);

@@ -32,6 +32,15 @@ class Rng {
         return result;
     }
 
+    // Where the generator stands, to go on from there; not all words may be 0.
+    using State = std::array<std::uint64_t, 4>;
+    const State& state() const { return state_; }
+    static Rng at(const State& state) {
+        Rng rng(0);
+        rng.state_ = state;
+        return rng;
+    }
+
     // Uniform in [0, bound), without bias (Lemire's method). bound > 0.
     std::uint64_t below(std::uint64_t bound) {
         Uint128 product = static_cast<Uint128>(next()) * bound;
@@ -70,7 +79,7 @@ class Rng {
         return z ^ (z >> 31);
     }
 
-    std::array<std::uint64_t, 4> state_{};
+    State state_{};
 };
 
 }  // namespace tessera

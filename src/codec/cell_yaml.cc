@@ -197,8 +197,8 @@ Expected<CellConfig> parse_cell_yaml(std::string_view text, const CellLimits& li
         const YAML::Node root = YAML::Load(std::string(text));
         return Reader(limits).read(root);
     } catch (const YAML::Exception& error) {
-        const YamlFault fault = yaml_fault(error);
-        return fail(ErrorKind::invalid, "line {}: not YAML: {}", fault.line, fault.reason);
+        const YamlFault fault = yaml_fault(error, text);
+        return fail(ErrorKind::invalid, "line {}: {}", fault.line, fault.reason);
     }
 }
 

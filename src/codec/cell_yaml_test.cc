@@ -67,7 +67,7 @@ TEST(CellYaml, ErrorsNameTheLine) {
                 HasSubstr("line 12: a cell.cellType is there twice"));
     EXPECT_THAT(error_of(replaced("    childCellNumber: 2\ncells", "cells")),
                 HasSubstr("line 7: cell type \"RACK\" has no childCellNumber"));
-    EXPECT_THAT(error_of(replaced("cellId: apple", "cellId: [a")), HasSubstr("not YAML"));
+    EXPECT_THAT(error_of(replaced("cellId: apple", "cellId: [a")), HasSubstr("not valid YAML"));
 }
 
 TEST(CellYaml, RefusesWhatIsNoTopology) {
@@ -93,7 +93,8 @@ TEST(CellYaml, AliasesCannotMultiply) {
 }
 
 TEST(CellYaml, DeepNestingIsAnError) {
-    EXPECT_EQ(error_of(std::string(100'000, '[')), "line 1: not YAML: it is nested too deeply");
+    EXPECT_EQ(error_of(std::string(100'000, '[')),
+              "line 1: this is not valid YAML: it is nested too deeply");
     EXPECT_EQ(error_of(std::string("a:\n\0", 4)), "line 2: a NUL byte is no text");
     EXPECT_FALSE(error_of("cells: " + std::string(100'000, '{')).empty());
     std::string text = "cellTypes: {}\ncells:\n";

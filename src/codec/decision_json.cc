@@ -162,6 +162,9 @@ void write_decision(const Decision& decision, const DecisionNames& names, JsonWr
         write_placement(*decision.placement, names, json);
         json.key("devices");
         write_devices(decision.devices, json);
+        if (!decision.order.empty()) {
+            json.member("order", decision.order);
+        }
         json.key("candidates");
         json.begin_array();
         for (const Candidate& candidate : decision.candidates) {

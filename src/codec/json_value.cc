@@ -184,10 +184,18 @@ Expected<std::int64_t> whole_number(const JsonValue& value, std::string_view whe
 
 Expected<JsonObject> JsonObject::of(const JsonValue& value, std::string where) {
     if (value.kind != JsonValue::Kind::object) {
-        return fail(ErrorKind::invalid, "{}: {} is not accepted: an object is", where,
-                    describe(value));
+        return fail(ErrorKind::invalid, "{}{} is not accepted: an object is",
+                    where.empty() ? "" : where + ": ", describe(value));
     }
     return JsonObject(value, std::move(where));
+}
+
+std::string JsonObject::place(std::string_view key) const {
+    return where_.empty() ? std::string(key) : fmt::format("{}.{}", where_, key);
+}
+
+tl::unexpected<Error> JsonObject::missing(std::string_view key) const {
+    return fail(ErrorKind::invalid, "{}{} is missing", where_.empty() ? "" : where_ + ": ", key);
 }
 
 const JsonValue* JsonObject::find(std::string_view key) {
@@ -203,10 +211,10 @@ Expected<std::string> JsonObject::text(std::string_view key, bool required) {
         return std::string();
     }
     if (value == nullptr) {
-        return fail(ErrorKind::invalid, "{}: {} is missing", where_, key);
+        return missing(key);
     }
     if (value->kind != JsonValue::Kind::string) {
-        return fail(ErrorKind::invalid, "{}.{}: {} is not accepted: text in quotes is", where_, key,
+        return fail(ErrorKind::invalid, "{}: {} is not accepted: text in quotes is", place(key),
                     describe(*value));
     }
     return value->text;
@@ -215,10 +223,10 @@ Expected<std::string> JsonObject::text(std::string_view key, bool required) {
 Expected<std::int64_t> JsonObject::number(std::string_view key, const Range& range, bool required) {
     const JsonValue* value = find(key);
     if (value != nullptr) {
-        return whole_number(*value, fmt::format("{}.{}", where_, key), range.min, range.max);
+        return whole_number(*value, place(key), range.min, range.max);
     }
     if (required) {
-        return fail(ErrorKind::invalid, "{}: {} is missing", where_, key);
+        return missing(key);
     }
     return range.absent;
 }
@@ -229,7 +237,7 @@ Expected<bool> JsonObject::boolean(std::string_view key) {
         return false;
     }
     if (value->kind != JsonValue::Kind::boolean) {
-        return fail(ErrorKind::invalid, "{}.{}: {} is not accepted: true or false is", where_, key,
+        return fail(ErrorKind::invalid, "{}: {} is not accepted: true or false is", place(key),
                     describe(*value));
     }
     return value->truth;
@@ -243,7 +251,7 @@ Expected<std::size_t> JsonObject::word(std::string_view key,
     }
     const auto found = std::find(words.begin(), words.end(), value->text);
     if (value->kind != JsonValue::Kind::string || found == words.end()) {
-        return fail(ErrorKind::invalid, "{}.{}: {} is not accepted: one of {} is", where_, key,
+        return fail(ErrorKind::invalid, "{}: {} is not accepted: one of {} is", place(key),
                     describe(*value), fmt::join(words, ", "));
     }
     return static_cast<std::size_t>(found - words.begin());
@@ -255,7 +263,7 @@ Expected<const std::vector<JsonValue>*> JsonObject::array(std::string_view key) 
         return nullptr;
     }
     if (value->kind != JsonValue::Kind::array) {
-        return fail(ErrorKind::invalid, "{}.{}: {} is not accepted: a list is", where_, key,
+        return fail(ErrorKind::invalid, "{}: {} is not accepted: a list is", place(key),
                     describe(*value));
     }
     return &value->items;
@@ -264,8 +272,9 @@ Expected<const std::vector<JsonValue>*> JsonObject::array(std::string_view key) 
 Expected<void> JsonObject::done() const {
     for (const auto& [key, value] : *members_) {
         if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) {
-            return fail(ErrorKind::invalid, "{}: key {} is not accepted: {} are", where_,
-                        in_quotes(key), fmt::join(asked_, ", "));
+            return fail(ErrorKind::invalid, "{}key {} is not accepted: {} are",
+                        where_.empty() ? "" : where_ + ": ", in_quotes(key),
+                        fmt::join(asked_, ", "));
         }
     }
     return {};

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,8 +36,15 @@ struct JsonMember {
 
 Expected<JsonValue> parse_json(std::string_view text);
 
-// Reads the members of one object; `where` begins every message. All the keys that are asked for
-// are accepted, any other is an error: call done() last.
+// Where invalid JSON stops being valid, from 1; nothing in JSON that is valid. Slow: for messages.
+struct TextPlace {
+    std::int64_t line = 1;
+    std::int64_t column = 1;
+};
+std::optional<TextPlace> json_fault(std::string_view text);
+
+// Reads the members of one object; `where`, unless it is empty, begins every message. All the keys
+// that are asked for are accepted, any other is an error: call done() last.
 class JsonObject {
   public:
     static Expected<JsonObject> of(const JsonValue& value, std::string where);
@@ -60,6 +68,8 @@ class JsonObject {
     const std::string& where() const { return where_; }
 
   private:
+    std::string place(std::string_view key) const;
+    tl::unexpected<Error> missing(std::string_view key) const;
     JsonObject(const JsonValue& value, std::string where)
         : members_(&value.members), where_(std::move(where)) {}
 

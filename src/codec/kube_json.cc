@@ -41,6 +41,10 @@ struct AddressDraft {
     std::string address;
 };
 
+constexpr std::array<std::string_view, 7> kControllers{
+    "Job",         "CronJob",   "Deployment",           "ReplicaSet",
+    "StatefulSet", "DaemonSet", "ReplicationController"};
+
 class KubeReader : public ConstraintWalk {
   public:
     bool read(std::string_view text, KubeObjects& out) {
@@ -335,14 +339,28 @@ class KubeReader : public ConstraintWalk {
              {"template", &KubeReader::template_of}}};
         return object<KubeReader, ControllerDraft>(value, draft, kRules);
     }
-    bool controller(JsonItem found, std::string kind, KubeObjects& out) {
-        static constexpr std::array<KubeRule<ControllerDraft>, 3> kRules{
+    // A CronJob makes Jobs.
+    bool job_template(JsonItem value, ControllerDraft& draft) {
+        static constexpr std::array<KubeRule<ControllerDraft>, 1> kRules{
+            {{"spec", &KubeReader::controller_spec}}};
+        return object<KubeReader, ControllerDraft>(value, draft, kRules);
+    }
+    bool cron_spec(JsonItem value, ControllerDraft& draft) {
+        static constexpr std::array<KubeRule<ControllerDraft>, 1> kRules{
+            {{"jobTemplate", &KubeReader::job_template}}};
+        return object<KubeReader, ControllerDraft>(value, draft, kRules);
+    }
+    bool read_controller(JsonItem found, bool cron, ControllerDraft& draft) {
+        const std::array<KubeRule<ControllerDraft>, 3> rules{
             {{"kind", nullptr},
              {"metadata", &KubeReader::controller_metadata},
-             {"spec", &KubeReader::controller_spec}}};
+             {"spec", cron ? &KubeReader::cron_spec : &KubeReader::controller_spec}}};
+        return object<KubeReader, ControllerDraft>(found, draft, rules) && check_names(draft.inner);
+    }
+    bool controller(JsonItem found, std::string kind, KubeObjects& out) {
         ControllerDraft draft;
-        if (!object<KubeReader, ControllerDraft>(found, draft, kRules) ||
-            !check_names(draft.inner)) {
+        const bool cron = kind == "CronJob";
+        if (!read_controller(found, cron, draft)) {
             return false;
         }
         PodSet set;
@@ -355,7 +373,8 @@ class KubeReader : public ConstraintWalk {
             return fail_here("metadata.name is missing");
         }
         if (set.pod.containers.empty()) {
-            return fail_here("spec.template.spec.containers: a pod has at least one");
+            return fail_here("spec.{}template.spec.containers: a pod has at least one",
+                             cron ? "jobTemplate.spec." : "");
         }
         out.pods.push_back(std::move(set));
         return true;
@@ -470,14 +489,11 @@ class KubeReader : public ConstraintWalk {
         }
         kind = kind.empty() ? std::string(implied) : kind;
         return !kind.empty() ||
-               fail_here(
-                   "kind is missing: Pod, Node, List, Job, Deployment and their like are "
-                   "accepted");
+               fail_here("kind is missing: {}, and Node and ConfigMap, are accepted",
+                         kinds_with_pods());
     }
 
     bool any(JsonItem found, std::string_view implied, int depth, KubeObjects& out) {
-        static constexpr std::array<std::string_view, 5> kControllers{
-            "Job", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"};
         std::string kind;
         if (!kind_of(found, implied, kind)) {
             return false;
@@ -519,6 +535,10 @@ Expected<T> read_one(std::string_view text) {
 }
 
 }  // namespace
+
+std::string kinds_with_pods() {
+    return fmt::format("Pod, SharePod, {} and lists of them", fmt::join(kControllers, ", "));
+}
 
 Expected<KubeObjects> read_kube_json(std::string_view text) { return read_one<KubeObjects>(text); }
 Expected<Pod> read_pod_json(std::string_view text) { return read_one<Pod>(text); }

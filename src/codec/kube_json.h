@@ -1,11 +1,13 @@
 // Reads Kubernetes objects from JSON.
 //
-// Pod, Node, ConfigMap, lists of them, and controllers with a pod template (Job, Deployment,
-// ReplicaSet, StatefulSet, ReplicationController); KubeShare's SharePod, whose spec is a pod's. Of
-// the hundreds of fields only those that scheduling needs are looked at, the rest is skipped at
-// the speed of memory. A field that is read must have its type: nothing is guessed.
+// Pod, Node, ConfigMap, lists of them, and controllers with a pod template (Job, CronJob,
+// Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController); KubeShare's SharePod,
+// whose spec is a pod's. Of the hundreds of fields only those that scheduling needs are looked at,
+// the rest is skipped at the speed of memory. A field that is read must have its type: nothing is
+// guessed.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <tl/expected.hpp>
 
@@ -14,6 +16,9 @@
 #include "model/pod.h"
 
 namespace tessera {
+
+// The kinds that have pods, for messages: "Pod, SharePod, Job, ... and lists of them".
+std::string kinds_with_pods();
 
 // Any of the kinds above. Others are listed in KubeObjects::skipped.
 Expected<KubeObjects> read_kube_json(std::string_view text);

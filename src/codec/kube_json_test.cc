@@ -308,5 +308,25 @@ TEST(KubeJson, HugeAndDeepInputIsBounded) {
     EXPECT_THAT(refusal(lists), HasSubstr("lists within lists"));
 }
 
+TEST(KubeJson, CronJobsAndDaemonSetsHaveTemplates) {
+    const auto cron = read_kube_json(R"({"kind":"CronJob","metadata":{"name":"nightly"},
+        "spec":{"schedule":"0 3 * * *","jobTemplate":{"spec":{"parallelism":4,"completions":3,
+        "template":{"spec":{"containers":[{"name":"c"}]}}}}}})");
+    ASSERT_TRUE(cron) << cron.error().message;
+    ASSERT_EQ(cron->pods.size(), 1U);
+    EXPECT_EQ(cron->pods[0].kind, "CronJob");
+    EXPECT_EQ(cron->pods[0].count, 3);
+    EXPECT_EQ(cron->pods[0].pod.name, "nightly");
+    const auto daemon = read_kube_json(R"({"kind":"DaemonSet","metadata":{"name":"d"},
+        "spec":{"template":{"spec":{"containers":[{"name":"c"}]}}}})");
+    ASSERT_TRUE(daemon) << daemon.error().message;
+    EXPECT_EQ(daemon->pods[0].count, 1);
+    const auto empty = read_kube_json(R"({"kind":"CronJob","metadata":{"name":"n"},"spec":{}})");
+    ASSERT_FALSE(empty);
+    EXPECT_NE(empty.error().message.find("spec.jobTemplate.spec.template.spec.containers"),
+              std::string::npos);
+    EXPECT_NE(kinds_with_pods().find("CronJob"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tessera

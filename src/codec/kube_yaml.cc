@@ -295,7 +295,9 @@ Expected<void> read_document(std::string_view text, const YAML::Node& document, 
         return {};  // nothing between two separators
     }
     if (!document.IsMap()) {
-        return refuse(text, line_of(document), "a document is not accepted: an object is");
+        return refuse(text, line_of(document),
+                      fmt::format("{} is not accepted: an object with a kind, such as Pod, is",
+                                  document.IsSequence() ? "a list" : in_quotes(document.Scalar())));
     }
     ToJson json;
     if (auto refusal = json.write(document)) {
@@ -316,8 +318,8 @@ Expected<KubeObjects> read_documents(std::string_view text) {
             TESSERA_CHECK(read_document(text, document, all));
         }
     } catch (const YAML::Exception& error) {
-        const YamlFault fault = yaml_fault(error);
-        return refuse(text, fault.line, fmt::format("this is not valid YAML: {}", fault.reason));
+        const YamlFault fault = yaml_fault(error, text);
+        return refuse(text, fault.line, fault.reason);
     }
     return all;
 }

@@ -78,7 +78,8 @@ TEST(KubeYaml, ErrorsNameTheLine) {
                 HasSubstr("line 11: spec.containers[0].resources.limits.cpu: \"1x\" is not a "
                           "quantity"));
     EXPECT_THAT(refusal("kind: Pod\nmetadata: [\n"), HasSubstr("not valid YAML"));
-    EXPECT_THAT(refusal("- a\n- b\n"), HasSubstr("line 1: a document is not accepted"));
+    EXPECT_THAT(refusal("- a\n- b\n"),
+                HasSubstr("line 1: a list is not accepted: an object with a kind"));
     EXPECT_THAT(refusal("kind: Pod\n? [a]\n: b\n"), HasSubstr("line 2: a key is not accepted"));
     EXPECT_THAT(refusal("kind: Pod\nmetadata:\n  name: p\nmetadata:\n  name: q\n"),
                 HasSubstr("the key is there twice"));

@@ -130,8 +130,8 @@ Expected<void> check_item(const Item& item, std::size_t nodes_so_far) {
                     item.count, kNodeSpecNodesMax);
     }
     if (item.gpus > kMaxGpusPerNode) {
-        return fail(ErrorKind::invalid, "--nodes: {} GPUs on a node; 0 to {} are possible", item.gpus,
-                    kMaxGpusPerNode);
+        return fail(ErrorKind::invalid, "--nodes: {} GPUs on a node; 0 to {} are possible",
+                    item.gpus, kMaxGpusPerNode);
     }
     if (item.cores < 1 || item.cores > kCoresMax) {
         return fail(ErrorKind::invalid, "--nodes: {} cores on a node; 1 to {} are possible",

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -230,12 +231,23 @@ class Reader {
     int key_line_ = 0;
 };
 
-// Passes over a document, to see whether another follows: YAML::Load would not say.
-bool more_than_one_document(const std::string& text) {
+// Where the last document began that was passed over.
+class DocumentStart : public IgnoreEvents {
+  public:
+    void OnDocumentStart(const YAML::Mark& mark) override { line = mark.line + 1; }
+    int line = 1;
+};
+
+// The line of a document that follows the first: YAML::Load would not say.
+std::optional<int> second_document(const std::string& text) {
     std::istringstream in(text);
     YAML::Parser parser(in);
-    IgnoreEvents nothing;
-    return parser.HandleNextDocument(nothing) && static_cast<bool>(parser);
+    DocumentStart start;
+    if (!parser.HandleNextDocument(start) || !parser) {
+        return std::nullopt;
+    }
+    parser.HandleNextDocument(start);
+    return start.line;
 }
 
 // Double quotes, with YAML's own escapes: whatever the text, it is read back as text.
@@ -277,15 +289,15 @@ Expected<PolicySpec> parse_policy_yaml(std::string_view text, std::string source
         const std::string owned(text);
         const YAML::Node root = YAML::Load(owned);
         TESSERA_TRY(PolicySpec spec, Reader(source).read(root));
-        if (more_than_one_document(owned)) {
+        if (const auto line = second_document(owned)) {
             return fail(ErrorKind::invalid,
-                        "{}: something follows the policy; a file has one policy", source);
+                        "{}:{}: something follows the policy; a file has one policy", source,
+                        *line);
         }
         return spec;
     } catch (const YAML::Exception& error) {
-        const YamlFault fault = yaml_fault(error);
-        return fail(ErrorKind::invalid, "{}:{}: this is not YAML: {}", source, fault.line,
-                    fault.reason);
+        const YamlFault fault = yaml_fault(error, text);
+        return fail(ErrorKind::invalid, "{}:{}: {}", source, fault.line, fault.reason);
     }
 }
 

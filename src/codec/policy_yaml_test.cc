@@ -62,11 +62,13 @@ TEST(PolicyYaml, ErrorsNameFileLineAndWhatIsAccepted) {
     EXPECT_THAT(error_of("name: a\nwhole-devices: yes\n"), HasSubstr("true or false"));
     EXPECT_THAT(error_of("- name: a\n"), StartsWith("p.yaml:1: a policy is a map"));
     EXPECT_THAT(error_of(""), StartsWith("p.yaml:1: a policy is a map"));
-    EXPECT_THAT(error_of("name: a\n\tbase: b\n"), HasSubstr("not YAML"));
+    EXPECT_THAT(
+        error_of("name: a\n\tbase: b\n"),
+        HasSubstr("p.yaml:2: this is not valid YAML: a tab may not indent a line; spaces do"));
     EXPECT_EQ(error_of(std::string("name: a\nbase: f\0b\n", 17)),
               "p.yaml:2: a NUL byte is no text");
     EXPECT_EQ(error_of("name: " + std::string(9'000, '[')),
-              "p.yaml:1: this is not YAML: it is nested too deeply");
+              "p.yaml:1: this is not valid YAML: it is nested too deeply");
     EXPECT_EQ(error_of("\xef\xbb\xbfname: a\r\nbase: fgd\r\n"), "");
 }
 
@@ -99,6 +101,11 @@ TEST(PolicyYaml, WhatIsWrittenReadsBackEqual) {
     const auto again = parse_policy_yaml(write_policy_yaml(spec), "p.yaml");
     ASSERT_TRUE(again) << again.error().message;
     EXPECT_EQ(*again, spec);
+}
+
+TEST(PolicyYaml, ASecondDocumentIsToldWithItsLine) {
+    EXPECT_EQ(error_of("name: a\nscores:\n- {name: binpack}\n---\nname: b\n"),
+              "p.yaml:4: something follows the policy; a file has one policy");
 }
 
 }  // namespace

@@ -80,8 +80,9 @@ Expected<std::vector<Setting>> read_settings_yaml(std::string_view text) {
     try {
         return read_map(YAML::Load(std::string(text)));
     } catch (const YAML::Exception& error) {
-        const YamlFault fault = yaml_fault(error);
-        return fail(ErrorKind::invalid, "line {}: not YAML: {}", fault.line, fault.reason);
+        const YamlFault fault = yaml_fault(error, text);
+        return fail(ErrorKind::invalid, "line {}: this is not valid YAML: {}", fault.line,
+                    fault.reason);
     }
 }
 

@@ -47,7 +47,7 @@ TEST(SettingsYaml, ErrorsNameTheLine) {
         {"a: [[b]]\n", "line 1: \"a\": a word or a number"},
         {"a:\n", "\"a\": a word or a number"},
         {"[a]: b\n", "a key is a word"},
-        {"a: [b\n", "not YAML"},
+        {"a: [b\n", "not valid YAML"},
         {std::string("a: b\0", 5), "line 1"},
         {std::string((1 << 20) + 1, ' '), "at most 1048576 are read"},
     };

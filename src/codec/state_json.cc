@@ -1,5 +1,6 @@
 #include "codec/state_json.h"
 
+#include <array>
 #include <charconv>
 #include <set>
 #include <utility>
@@ -29,32 +30,46 @@ class Reader {
     explicit Reader(Vocabulary& names) : names_(names) {}
 
     Expected<ClusterState> read(const JsonValue& root) {
-        TESSERA_TRY(JsonObject object, JsonObject::of(root, "the state"));
+        TESSERA_TRY(JsonObject object, JsonObject::of(root, ""));
         TESSERA_CHECK(object.number("version", {kVersion, kVersion, 0}, true));
         ClusterState state;
         TESSERA_TRY(state.policy, object.text("policy", false));
         TESSERA_TRY(state.seed, seed(object));
+        TESSERA_TRY(const Items* models, object.array("models"));
         TESSERA_TRY(const Items* nodes, object.array("nodes"));
         TESSERA_TRY(const Items* demands, object.array("demands"));
         TESSERA_TRY(const Items* pods, object.array("pods"));
         TESSERA_TRY(const Items* history, object.array("history"));
+        TESSERA_TRY(const Items* census, object.array("census"));
+        TESSERA_TRY(const Items* mix, object.array("mix"));
+        TESSERA_TRY(const Items* draws, object.array("draws"));
         TESSERA_CHECK(object.done());
         if (nodes == nullptr) {
-            return fail(ErrorKind::invalid, "the state: nodes is missing: a list of nodes is");
+            return fail(ErrorKind::invalid, "nodes is missing: a list of nodes is needed");
+        }
+        for (std::size_t i = 0; models != nullptr && i < models->size(); ++i) {
+            TESSERA_CHECK(read_model((*models)[i], at("models", i)));
         }
         TESSERA_CHECK(read_nodes(*nodes, state));
         filters_ = state.filters.get();
         TESSERA_CHECK(read_all(demands, "demands", state.demands, &Reader::read_demand));
         for (std::size_t i = 0; pods != nullptr && i < pods->size(); ++i) {
             TESSERA_TRY(PodState pod, read_pod((*pods)[i], at("pods", i), state));
+            if (!pod_names_.insert(pod.name).second) {
+                return fail(ErrorKind::invalid, "pods[{}].name: {} is there twice", i,
+                            in_quotes(pod.name));
+            }
             state.pods.push_back(std::move(pod));
         }
-        const auto most = static_cast<std::int64_t>(state.demands.size());
-        for (std::size_t i = 0; history != nullptr && i < history->size(); ++i) {
-            TESSERA_TRY(const std::int64_t event,
-                        whole_number((*history)[i], at("history", i), -most, most - 1));
-            state.history.push_back(static_cast<std::int32_t>(event));
+        TESSERA_CHECK(read_history(history, state));
+        TESSERA_TRY(state.census, counts("census", census));
+        TESSERA_TRY(state.mix, counts("mix", mix));
+        if (!state.mix.empty() && state.mix.size() != state.demands.size()) {
+            return fail(ErrorKind::invalid,
+                        "mix: {} numbers are not accepted: one for each of the {} demands are",
+                        state.mix.size(), state.demands.size());
         }
+        TESSERA_CHECK(read_draws(draws, state));
         return state;
     }
 
@@ -65,11 +80,65 @@ class Reader {
         const char* end = text.data() + text.size();
         const auto [stop, error] = std::from_chars(text.data(), end, seed);
         if (!text.empty() && (error != std::errc() || stop != end)) {
-            return fail(ErrorKind::invalid,
-                        "the state.seed: {} is not accepted: a whole number in quotes is",
+            return fail(ErrorKind::invalid, "seed: {} is not accepted: a whole number in quotes is",
                         in_quotes(text));
         }
         return seed;
+    }
+
+    // A demand leaves no more often than it has come.
+    static Expected<void> read_history(const Items* events, ClusterState& state) {
+        const auto most = static_cast<std::int64_t>(state.demands.size());
+        std::vector<std::int64_t> here(state.demands.size(), 0);
+        for (std::size_t i = 0; events != nullptr && i < events->size(); ++i) {
+            if (most == 0) {
+                return fail(ErrorKind::invalid, "{}: {} names a demand, and there are none",
+                            at("history", i), describe((*events)[i]));
+            }
+            TESSERA_TRY(const std::int64_t event,
+                        whole_number((*events)[i], at("history", i), -most, most - 1));
+            std::int64_t& count = here[static_cast<std::size_t>(event >= 0 ? event : -1 - event)];
+            count += event >= 0 ? 1 : -1;
+            if (count < 0) {
+                return fail(ErrorKind::invalid,
+                            "{}: {} is not accepted: demand {} leaves more often than it has come",
+                            at("history", i), event, -1 - event);
+            }
+            state.history.push_back(static_cast<std::int32_t>(event));
+        }
+        return {};
+    }
+
+    static Expected<std::vector<std::int64_t>> counts(std::string_view list, const Items* items) {
+        std::vector<std::int64_t> numbers;
+        for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
+            TESSERA_TRY(const std::int64_t number,
+                        whole_number((*items)[i], at(list, i), 0, kAmountMax));
+            numbers.push_back(number);
+        }
+        return numbers;
+    }
+
+    // Four words of 64 bits, as text. All 0 is where no generator stands.
+    static Expected<void> read_draws(const Items* items, ClusterState& state) {
+        if (items == nullptr) {
+            return {};
+        }
+        std::array<std::uint64_t, 4> words{};
+        bool good = items->size() == words.size();
+        for (std::size_t i = 0; good && i < words.size(); ++i) {
+            const JsonValue& item = (*items)[i];
+            const char* end = item.text.data() + item.text.size();
+            const auto [stop, error] = std::from_chars(item.text.data(), end, words[i]);
+            good = item.kind == JsonValue::Kind::string && error == std::errc() && stop == end;
+        }
+        if (!good || words == std::array<std::uint64_t, 4>{}) {
+            return fail(ErrorKind::invalid,
+                        "draws: this list is not accepted: four whole numbers of 64 bits in "
+                        "quotes, not all of them 0, are");
+        }
+        state.draws = words;
+        return {};
     }
 
     template <class T>
@@ -133,6 +202,10 @@ class Reader {
         TESSERA_TRY(gpu.cell, object.text("cell", false));
         TESSERA_TRY(gpu.parent, object.text("parent", false));
         TESSERA_CHECK(object.done());
+        if (!gpu.uuid.empty() && (count > 1 || !uuids_.insert(gpu.uuid).second)) {
+            return fail(ErrorKind::invalid, "{}.uuid: {} is there twice: a GPU has one of its own",
+                        object.where(), in_quotes(gpu.uuid));
+        }
         if (node.gpus.size() + static_cast<std::size_t>(count) > kMaxGpusPerNode) {
             return fail(ErrorKind::invalid, "{}: more than {} GPUs are not accepted",
                         object.where(), kMaxGpusPerNode);
@@ -170,17 +243,9 @@ class Reader {
         demand.priority = static_cast<std::int32_t>(priority);
         demand.app = app.empty() ? AppIndex::none() : names_.apps.intern(app);
         for (std::size_t i = 0; models != nullptr && i < models->size(); ++i) {
-            const JsonValue& model = (*models)[i];
-            if (model.kind != JsonValue::Kind::string || model.text.empty()) {
-                return fail(ErrorKind::invalid,
-                            "{}.models[{}]: {} is not accepted: the name of a model is",
-                            object.where(), i, describe(model));
-            }
-            auto index = intern_model(model.text, names_.models);
-            if (!index) {
-                return tl::unexpected(std::move(index.error()).within(object.where()));
-            }
-            demand.models.push_back(*index);
+            TESSERA_TRY(const ModelIndex model,
+                        read_model((*models)[i], at(object.where() + ".models", i)));
+            demand.models.push_back(model);
         }
         if (alternatives != nullptr && alternatives->size() > kMaxAlternatives) {
             return fail(ErrorKind::invalid, "{}.alternatives: {} are not accepted: up to {} are",
@@ -193,6 +258,18 @@ class Reader {
             demand.alternatives.push_back(std::move(alternative));
         }
         return demand;
+    }
+
+    Expected<ModelIndex> read_model(const JsonValue& model, const std::string& where) {
+        if (model.kind != JsonValue::Kind::string || model.text.empty()) {
+            return fail(ErrorKind::invalid, "{}: {} is not accepted: the name of a model is", where,
+                        describe(model));
+        }
+        auto index = intern_model(model.text, names_.models);
+        if (!index) {
+            return tl::unexpected(std::move(index.error()).within(where));
+        }
+        return *index;
     }
 
     Expected<std::optional<Gang>> read_gang(JsonObject& object) {
@@ -250,13 +327,23 @@ class Reader {
         return request;
     }
 
+    // The place of one of `count` demands or nodes.
+    static Expected<std::int64_t> place_in(JsonObject& object, std::string_view key,
+                                           std::int64_t count) {
+        if (count == 0) {
+            return fail(ErrorKind::invalid, "{}.{}: it names one of {}s, which is an empty list",
+                        object.where(), key, key);
+        }
+        return object.number(key, {0, count - 1, 0}, true);
+    }
+
     Expected<PodState> read_pod(const JsonValue& value, std::string where,
                                 const ClusterState& state) {
         TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
         PodState pod;
         TESSERA_TRY(pod.name, object.text("name", true));
-        const auto last = static_cast<std::int64_t>(state.demands.size()) - 1;
-        TESSERA_TRY(const std::int64_t demand, object.number("demand", {0, last, 0}, true));
+        TESSERA_TRY(const std::int64_t demand,
+                    place_in(object, "demand", std::ssize(state.demands)));
         const JsonValue* placement = object.find("placement");
         TESSERA_CHECK(object.done());
         pod.demand = static_cast<std::uint32_t>(demand);
@@ -271,8 +358,7 @@ class Reader {
                                        const ClusterState& state) {
         TESSERA_TRY(JsonObject object, JsonObject::of(value, std::move(where)));
         Placement placement;
-        const auto last = static_cast<std::int64_t>(state.nodes.size()) - 1;
-        TESSERA_TRY(const std::int64_t node, object.number("node", {0, last, 0}, true));
+        TESSERA_TRY(const std::int64_t node, place_in(object, "node", std::ssize(state.nodes)));
         TESSERA_TRY(const std::int64_t cpu, object.number("cpuMilli", {0, kAmountMax, 0}));
         TESSERA_TRY(const std::int64_t memory, object.number("memoryMib", {0, kAmountMax, 0}));
         TESSERA_TRY(const std::int64_t pods, object.number("pods", {0, 255, 1}));
@@ -292,6 +378,13 @@ class Reader {
         for (std::size_t i = 0; grants != nullptr && i < grants->size(); ++i) {
             TESSERA_TRY(const DeviceGrant grant,
                         read_grant((*grants)[i], at(object.where() + ".grants", i)));
+            const NodeSpec& on = state.nodes[static_cast<std::size_t>(node)];
+            if (grant.gpu.slot() >= on.gpus.size()) {
+                return fail(ErrorKind::invalid,
+                            "{}.grants[{}].gpu: {} is not accepted: node {} has {} GPUs",
+                            object.where(), i, grant.gpu.value(), in_quotes(on.name),
+                            on.gpus.size());
+            }
             placement.grants.push_back(grant);
         }
         return placement;
@@ -316,13 +409,29 @@ class Reader {
 
     Vocabulary& names_;
     FilterTable* filters_ = nullptr;  // of the state that is read
+    std::set<std::string> pod_names_;
+    std::set<std::string> uuids_;
 };
 
 }  // namespace
 
 Expected<ClusterState> read_state_json(std::string_view text, Vocabulary& names) {
-    TESSERA_TRY(const JsonValue root, parse_json(text));
-    return Reader(names).read(root);
+    const std::string_view begin = without_byte_order_mark(text);
+    const std::size_t first = begin.find_first_not_of(" \t\r\n");
+    if (first == std::string_view::npos || begin[first] != '{') {
+        return fail(ErrorKind::invalid,
+                    "{}: a state is a JSON object, as tessera sim --state writes it",
+                    first == std::string_view::npos ? "the file is empty" : "this is not a state");
+    }
+    auto root = parse_json(text);
+    if (!root) {
+        const auto fault = json_fault(text);
+        return fault ? tl::unexpected(std::move(root.error())
+                                          .within(fmt::format("line {}: column {}", fault->line,
+                                                              fault->column)))
+                     : tl::unexpected(std::move(root.error()));
+    }
+    return Reader(names).read(*root);
 }
 
 }  // namespace tessera

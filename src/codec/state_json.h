@@ -26,4 +26,8 @@ Expected<ClusterState> read_state_json(std::string_view text, Vocabulary& names)
 // Lines of moderate length, so that two files can be compared by eye.
 std::string write_state_json(const ClusterState& state, const Vocabulary& names);
 
+// One of its demands, on one line.
+std::string write_demand_json(const Demand& demand, const Vocabulary& names,
+                              const FilterTable& filters);
+
 }  // namespace tessera

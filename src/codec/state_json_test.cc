@@ -124,6 +124,76 @@ TEST(StateJson, LabelsTaintsAndConstraintsAreCarried) {
     EXPECT_EQ((*same->filters)[same->demands[1].filter], filters[asked]);
 }
 
+TEST(StateJson, WhatIsWrongIsToldWithItsPlace) {
+    const auto state = [](std::string_view nodes, std::string_view rest) {
+        return fmt::format(R"({{"version":1,"nodes":[{}]{}}})", nodes, rest);
+    };
+    constexpr std::string_view kTwo =
+        R"({"name":"a","cpuMilli":1,"memoryMib":1,"gpus":[{"count":2}]})";
+    constexpr std::string_view kDemand = R"(,"demands":[{"cpuMilli":1}])";
+    struct Case {
+        std::string text;
+        std::string_view message;
+    };
+    const std::vector<Case> cases{
+        {R"({"version":2,"nodes":[]})", "version: 2 is not accepted: 1 is"},
+        {R"({"version":1,"node":[]})", "key \"node\" is not accepted: version,"},
+        {"", "the file is empty: a state is a JSON object, as tessera sim --state writes it"},
+        {"name: mine\nscores:\n- a\n", "this is not a state: a state is a JSON object"},
+        {"{\"version\":1,\n \"nodes\":[}", "line 2: column 11: this is not valid JSON"},
+        {state(kTwo, fmt::format(R"({},"pods":[{{"name":"p","demand":0,"placement":{{"node":0,
+            "grants":[{{"gpu":9,"milli":1}}]}}}}])",
+                                 kDemand)),
+         "pods[0].placement.grants[0].gpu: 9 is not accepted: node \"a\" has 2 GPUs"},
+        {state(kTwo,
+               fmt::format(R"({},"pods":[{{"name":"p","demand":0}},{{"name":"p","demand":0}}])",
+                           kDemand)),
+         "pods[1].name: \"p\" is there twice"},
+        {state(R"({"name":"a","cpuMilli":1,"memoryMib":1,"gpus":[{"uuid":"G"},{"uuid":"G"}]})", ""),
+         "nodes[0].gpus[1].uuid: \"G\" is there twice"},
+        {state(R"({"name":"a","cpuMilli":1,"memoryMib":1,"gpus":[{"uuid":"G","count":2}]})", ""),
+         "nodes[0].gpus[0].uuid: \"G\" is there twice"},
+        {state(kTwo, fmt::format(R"({},"history":[0,-1,-1])", kDemand)),
+         "history[2]: -1 is not accepted: demand 0 leaves more often than it has come"},
+        {state(kTwo, R"(,"history":[0])"), "history[0]: 0 names a demand, and there are none"},
+        {state("", fmt::format(R"({},"pods":[{{"name":"p","demand":0,"placement":{{"node":0}}}}])",
+                               kDemand)),
+         "pods[0].placement.node: it names one of nodes, which is an empty list"},
+        {state(kTwo, R"(,"pods":[{"name":"p","demand":0}])"),
+         "pods[0].demand: it names one of demands, which is an empty list"},
+        {state(kTwo, fmt::format(R"({},"mix":[1,2])", kDemand)),
+         "mix: 2 numbers are not accepted: one for each of the 1 demands are"},
+        {state(kTwo, R"(,"draws":["0","0","0","0"])"), "draws: this list is not accepted"},
+        {state(kTwo, R"(,"draws":["1","2","3"])"), "draws: this list is not accepted"},
+        {state(kTwo, R"(,"census":[-1])"), "census[0]: -1 is not accepted"},
+        {state(kTwo, R"(,"models":[1])"), "models[0]: 1 is not accepted: the name of a model is"},
+    };
+    for (const Case& one : cases) {
+        EXPECT_THAT(error_of(one.text), HasSubstr(std::string(one.message))) << one.text;
+    }
+}
+
+TEST(StateJson, WhatThePolicyKnewIsCarried) {
+    Vocabulary names;
+    names.models.intern("T4");
+    names.models.intern("A100");
+    ClusterState state;
+    state.demands.resize(2);
+    state.history = {0, 1, -1};
+    state.census = {3, 0, 12};
+    state.mix = {40, 2};
+    state.draws = {{1, UINT64_MAX, 0, 7}};
+    Vocabulary others;
+    const auto again = read_state_json(write_state_json(state, names), others);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->history, state.history);
+    EXPECT_EQ(again->census, state.census);
+    EXPECT_EQ(again->mix, state.mix);
+    EXPECT_EQ(again->draws, state.draws);
+    EXPECT_EQ(others.models.name(ModelIndex(0)), "T4");
+    EXPECT_EQ(others.models.name(ModelIndex(1)), "A100");
+}
+
 TEST(StateJson, ErrorsNameThePlaceAndWhatIsAccepted) {
     EXPECT_THAT(error_of("{}"), HasSubstr("version is missing"));
     EXPECT_THAT(error_of(R"({"version":2,"nodes":[]})"), HasSubstr("2 is not accepted: 1 is"));
@@ -143,7 +213,7 @@ TEST(StateJson, ErrorsNameThePlaceAndWhatIsAccepted) {
     EXPECT_THAT(error_of(R"({"version":1,"nodes":[],"demands":[{"alternatives":[[]]}]})"),
                 HasSubstr("demands[0].alternatives[0]"));
     EXPECT_THAT(error_of(R"({"version":1,"nodes":[],"history":[0]})"), HasSubstr("history[0]"));
-    EXPECT_THAT(error_of("[1"), HasSubstr("not valid JSON"));
+    EXPECT_THAT(error_of("[1"), HasSubstr("a state is a JSON object"));
     const auto node_error = [](std::string_view more) {
         return error_of(fmt::format(
             R"({{"version":1,"nodes":[{{"name":"a","cpuMilli":1,"memoryMib":1,{}}}]}})", more));

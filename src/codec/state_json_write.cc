@@ -253,7 +253,23 @@ void append_list(std::string& out, std::string_view key, const std::vector<T>& i
     out += items.empty() ? "]" : "\n]";
 }
 
+// Many to a line.
+template <class T>
+void append_numbers(std::string& out, std::string_view key, const std::vector<T>& numbers) {
+    out += fmt::format(",\n\"{}\":[", key);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        out += i == 0 ? "" : i % kEventsPerLine == 0 ? ",\n" : ",";
+        out += fmt::format("{}", numbers[i]);
+    }
+    out += ']';
+}
+
 }  // namespace
+
+std::string write_demand_json(const Demand& demand, const Vocabulary& names,
+                              const FilterTable& filters) {
+    return Writer(names, filters).demand(demand);
+}
 
 std::string write_state_json(const ClusterState& state, const Vocabulary& names) {
     Writer writer(names, *state.filters);
@@ -261,16 +277,30 @@ std::string write_state_json(const ClusterState& state, const Vocabulary& names)
     policy.value(state.policy);
     std::string out =
         fmt::format("{{\"version\":1,\"policy\":{},\"seed\":\"{}\"", policy.take(), state.seed);
+    if (names.models.size() > 0) {
+        std::vector<std::string> models;
+        for (std::size_t i = 0; i < names.models.size(); ++i) {
+            JsonWriter model;
+            model.value(names.models.name(ModelIndex(static_cast<ModelIndex::rep>(i))));
+            models.push_back(model.take());
+        }
+        out += fmt::format(",\n\"models\":[{}]", fmt::join(models, ","));
+    }
     append_list(out, "nodes", state.nodes, [&](const NodeSpec& node) { return writer.node(node); });
     append_list(out, "demands", state.demands,
                 [&](const Demand& demand) { return writer.demand(demand); });
     append_list(out, "pods", state.pods, [&](const PodState& pod) { return writer.pod(pod); });
-    out += ",\n\"history\":[";
-    for (std::size_t i = 0; i < state.history.size(); ++i) {
-        out += i == 0 ? "" : i % kEventsPerLine == 0 ? ",\n" : ",";
-        out += fmt::format("{}", state.history[i]);
+    append_numbers(out, "history", state.history);
+    if (!state.census.empty()) {
+        append_numbers(out, "census", state.census);
     }
-    out += "]}\n";
+    if (!state.mix.empty()) {
+        append_numbers(out, "mix", state.mix);
+    }
+    if (state.draws) {
+        out += fmt::format(",\n\"draws\":[\"{}\"]", fmt::join(*state.draws, "\",\""));
+    }
+    out += "}\n";
     return out;
 }
 

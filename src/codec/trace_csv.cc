@@ -28,7 +28,9 @@ std::string too_many_models() {
 // Collects broken rows: all of them fail a strict reader, a lenient one counts them.
 class Problems {
   public:
-    explicit Problems(const TraceReadOptions& options) : options_(options) {}
+    // `may_skip`: the user may ask for broken rows to be passed over.
+    explicit Problems(const TraceReadOptions& options, bool may_skip = true)
+        : options_(options), may_skip_(may_skip) {}
 
     void add(std::string message) {
         ++rows_.count;
@@ -48,12 +50,13 @@ class Problems {
         if (rows_.count > rows_.samples.size()) {
             text += fmt::format("\nand {} more broken rows", rows_.count - rows_.samples.size());
         }
-        text += "\n(--lenient skips and counts broken rows)";
+        text += may_skip_ ? "\n(--lenient skips and counts broken rows)" : "";
         return tl::unexpected<Error>(Error{ErrorKind::invalid, std::move(text)});
     }
 
   private:
     const TraceReadOptions& options_;
+    bool may_skip_;
     SkippedRows rows_;
 };
 
@@ -317,7 +320,11 @@ Expected<NodeSpec> parse_node(const TraceRow& row, const NodeColumns& columns,
     if (columns.spot) {
         TESSERA_TRY(const auto cores, row.integer(columns.cpu, 1, kCpuMilliMax / 1000));
         node.cpu = MilliCpu(cores * 1000);
-        node.memory = MemoryMib(cores * kSpotGibPerCore * 1024);
+        double gib = static_cast<double>(cores * kSpotGibPerCore);
+        if (!row.text(columns.memory).empty()) {
+            TESSERA_TRY(gib, row.number(columns.memory, 0, kMemoryMibMax / 1024.0));
+        }
+        node.memory = MemoryMib(static_cast<std::int64_t>(gib * 1024));
     } else {
         TESSERA_TRY(const auto cpu, row.integer(columns.cpu, 1, kCpuMilliMax));
         TESSERA_TRY(const auto memory, row.integer(columns.memory, 1, kMemoryMibMax));
@@ -415,8 +422,9 @@ Expected<std::vector<std::uint32_t>> read_order(std::string_view text,
         return fail(ErrorKind::invalid, "{}:1:1: the header has no column {}", options.file,
                     options.column);
     }
+    // Without a row it would be another order.
     const TraceReadOptions strict{options.file, false};
-    Problems problems(strict);
+    Problems problems(strict, false);
     std::vector<std::uint32_t> order;
     const auto high = static_cast<std::int64_t>(options.rows) - 1;
     each_row(reader, options.file, header.size(), problems,
@@ -427,6 +435,9 @@ Expected<std::vector<std::uint32_t>> read_order(std::string_view text,
              });
     if (auto verdict = std::move(problems).verdict(); !verdict) {
         return tl::unexpected<Error>(std::move(verdict.error()));
+    }
+    if (order.empty()) {
+        return fail(ErrorKind::invalid, "{}: the file has a header but no row", options.file);
     }
     return order;
 }

@@ -244,6 +244,9 @@ TEST(TraceCsv, OrdersStayWithinTheirRows) {
     const OrderReadOptions options{"o.csv", "pod_row", 3};
     EXPECT_EQ(*read_order("pod_row\n2\n0\n2\n", options), (std::vector<std::uint32_t>{2, 0, 2}));
     EXPECT_THAT(read_order("pod_row\n3\n", options).error().message,
+                testing::Not(HasSubstr("--lenient")));
+    EXPECT_THAT(read_order("pod_row\n", options).error().message, HasSubstr("header but no row"));
+    EXPECT_THAT(read_order("pod_row\n3\n", options).error().message,
                 HasSubstr("o.csv:2:1: pod_row: \"3\" is not a whole number from 0 to 2"));
     EXPECT_THAT(read_order("node_row\n3\n", options).error().message,
                 HasSubstr("no column pod_row"));
@@ -259,6 +262,22 @@ TEST(TraceCsv, TooManyModelsAreAnErrorNotACrash) {
     ASSERT_TRUE(nodes.has_value());
     EXPECT_EQ(nodes->skipped.count, 2U);
     EXPECT_EQ(nodes->nodes.size(), kTraceModelsMax);
+}
+
+TEST(TraceCsv, SpotNodesHaveTheirMemoryWhereItIsGiven) {
+    Interner<ModelIndex> models;
+    const auto read = read_node_trace(
+        "gpu_model,gpu_capacity_num,cpu_num,memory_gib,node_name\nA100,8,96,768.5,a\nA100,8,96,,"
+        "b\n",
+        {"n.csv", false}, models);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->nodes[0].memory, MemoryMib(786'944));
+    EXPECT_NE(read->nodes[1].memory, read->nodes[0].memory) << "by its cores";
+    EXPECT_GT(read->nodes[1].memory, MemoryMib(0));
+    const auto wrong = read_node_trace(
+        "gpu_model,gpu_capacity_num,cpu_num,memory_gib,node_name\nA100,8,96,much,a\n",
+        {"n.csv", false}, models);
+    EXPECT_THAT(wrong.error().message, HasSubstr("n.csv:2:"));
 }
 
 }  // namespace

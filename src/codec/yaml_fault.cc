@@ -20,10 +20,25 @@ std::string reason_of(const YAML::Exception& error) {
     return std::string(kEscape) + in_quotes(std::string_view(error.msg).substr(kEscape.size()));
 }
 
+std::string_view indent_of_line(std::string_view text, int line) {
+    for (; line > 1; --line) {
+        const std::size_t end = text.find('\n');
+        if (end == std::string_view::npos) {
+            return {};
+        }
+        text.remove_prefix(end + 1);
+    }
+    return text.substr(0, std::min(text.size(), text.find_first_not_of(" \t")));
+}
+
 }  // namespace
 
-YamlFault yaml_fault(const YAML::Exception& error) {
-    return {error.mark.is_null() ? 1 : error.mark.line + 1, reason_of(error)};
+YamlFault yaml_fault(const YAML::Exception& error, std::string_view text) {
+    const int line = error.mark.is_null() ? 1 : error.mark.line + 1;
+    const std::string_view indent = indent_of_line(text, line);
+    const bool tab = indent.find('\t') != std::string_view::npos;
+    return {line, "this is not valid YAML: " +
+                      (tab ? "a tab may not indent a line; spaces do" : reason_of(error))};
 }
 
 std::optional<YamlFault> nul_byte(std::string_view text) {

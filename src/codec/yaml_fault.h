@@ -14,7 +14,8 @@ struct YamlFault {
     std::string reason;
 };
 
-YamlFault yaml_fault(const YAML::Exception& error);
+// "this is not valid YAML: ..."; of the text that was read, to tell of a tab that indents its line.
+YamlFault yaml_fault(const YAML::Exception& error, std::string_view text);
 
 // A NUL byte, which yaml-cpp would take for an escape; nothing in text without one. UTF-16 and
 // UTF-32, which have them, are left to the library.

@@ -139,10 +139,7 @@ MemoryUnit gpushare_unit(const Pod& pod, std::span<const NodeSpec> nodes) {
         }
     }
     const auto units = pod_units(pod, MemoryUnit::mib);
-    // As for nodes: nobody means so many GiB. Fewer that fit nowhere are refused, not
-    // reinterpreted.
-    const std::int64_t most =
-        std::max<std::int64_t>(kGibUnitsMax, largest / mib_per(MemoryUnit::gib));
+    const std::int64_t most = largest / mib_per(MemoryUnit::gib);
     return largest > 0 && units && *units > most ? MemoryUnit::mib : MemoryUnit::gib;
 }
 

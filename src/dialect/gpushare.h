@@ -19,7 +19,8 @@ Dialect gpushare_dialect();
 // The unit a node counts in. The plugin does not tell it; its own tools take a device of more
 // than 100 units for MiB, and so do we.
 MemoryUnit gpushare_unit(const Node& node);
-// The unit a pod asks in, where only devices are known: MiB when none of them has so many GiB.
+// The unit a pod asks in, where only devices are known: MiB when none of them has so many GiB. GiB
+// where the memory of none is known.
 MemoryUnit gpushare_unit(const Pod& pod, std::span<const NodeSpec> nodes);
 
 // One piece of the annotation scheduler.framework.gpushare.allocation (codec reads its JSON):

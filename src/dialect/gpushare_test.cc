@@ -41,8 +41,7 @@ TEST(Gpushare, CoschemlSampleOf300IsMib) {
 TEST(Gpushare, APodsUnitByTheDevicesThatAreThere) {
     const std::vector<NodeSpec> nodes{node_with({16384}), node_with({32768, 24576})};
     EXPECT_EQ(gpushare_unit(pod({{kMemory, "300"}}), nodes), MemoryUnit::mib);
-    EXPECT_EQ(gpushare_unit(pod({{kMemory, "33"}}), nodes), MemoryUnit::gib)
-        << "fits nowhere, and says so";
+    EXPECT_EQ(gpushare_unit(pod({{kMemory, "33"}}), nodes), MemoryUnit::mib);
     EXPECT_EQ(gpushare_unit(pod({{kMemory, "32"}}), nodes), MemoryUnit::gib);
     EXPECT_EQ(gpushare_unit(pod({{kMemory, "16276"}}), nodes), MemoryUnit::mib);
     EXPECT_EQ(gpushare_unit(pod({{kMemory, "300"}}), {}), MemoryUnit::gib) << "nothing is known";
@@ -181,6 +180,16 @@ TEST(Gpushare, VectorIIAnOverfullDeviceHasNothingFree) {
     }
     EXPECT_EQ(cluster.nodes()[0].gpus[0].free_memory_mib, 0);
     static_cast<void>(index);
+}
+
+TEST(Gpushare, MibWhereNoGpuHasSoManyGib) {
+    const std::vector<NodeSpec> nodes{node_with({16384, 40960}), node_with({24576})};
+    for (const auto& [units, unit] :
+         {std::pair{"40", MemoryUnit::gib}, std::pair{"41", MemoryUnit::mib},
+          std::pair{"80", MemoryUnit::mib}, std::pair{"100", MemoryUnit::mib},
+          std::pair{"101", MemoryUnit::mib}, std::pair{"1", MemoryUnit::gib}}) {
+        EXPECT_EQ(gpushare_unit(pod({{kMemory, units}}), nodes), unit) << units;
+    }
 }
 
 TEST(Gpushare, VectorIIIUnhealthyListOf1AndXExcludesOnlyDevice1) {

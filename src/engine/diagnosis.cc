@@ -222,20 +222,22 @@ Refusal diagnose(const Cluster& cluster, const ClassTable& classes, const Demand
         }
         obstacles.add(cluster.filter(placed.filter), cluster.traits(NodeIndex(n)));
         ++counts[static_cast<std::size_t>(verdict.first)].nodes;
-        for (RefusalCount& count : counts) {
-            count.nodes_any += verdict.reasons.has(count.code) ? 1 : 0;
-        }
+        RefusalSet holding = verdict.reasons;
         judge.each_gpu(NodeIndex(n), [&](std::optional<RefusalCode> reason) {
             if (reason) {
                 ++counts[static_cast<std::size_t>(*reason)].gpus;
+                holding.add(*reason);
             } else {
                 ++refusal.gpus_fitting;
             }
         });
+        for (RefusalCount& count : counts) {
+            count.nodes_any += holding.has(count.code) ? 1 : 0;
+        }
     }
     for (RefusalCount& count : counts) {
         obstacles.name_most_common(count);
-        if (count.nodes_any > 0 || count.gpus > 0) {
+        if (count.nodes_any > 0) {
             refusal.counts.push_back(count);
         }
     }

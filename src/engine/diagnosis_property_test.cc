@@ -175,6 +175,7 @@ RC_GTEST_PROP(DiagnosisProperty, ReasonsHoldAndFixesWork, (std::uint64_t seed)) 
     std::int64_t refused = 0;
     for (const RefusalCount& count : refusal.counts) {
         RC_ASSERT(count.nodes <= count.nodes_any);
+        RC_ASSERT(count.gpus <= count.nodes_any * kMaxGpusPerNode);
         refused += count.nodes;
     }
     RC_ASSERT(refused + fitting == static_cast<std::int64_t>(cluster.size()));

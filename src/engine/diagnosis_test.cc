@@ -42,6 +42,24 @@ class DiagnosisTest : public ::testing::Test {
     std::uint32_t next_pod_ = 0;
 };
 
+TEST_F(DiagnosisTest, CountsEveryNodeWhereAReasonHolds) {
+    const NodeIndex a = add(make_node("a", {.gpus = 2}));
+    const NodeIndex b = add(make_node("b", {.gpus = 2}));
+    hold(a, 0, 1000);
+    hold(a, 1, 300);
+    hold(b, 0, 1000);
+    hold(b, 1, 1000);
+    const Refusal refusal = why(make_class({}));
+    ASSERT_EQ(refusal.counts.size(), 2U);
+    // On a the GPU in part use is nearest to fitting, but the other is held whole there too.
+    for (const RefusalCount& count : refusal.counts) {
+        EXPECT_EQ(count.nodes, 1);
+        const bool held = count.code == RefusalCode::gpu_held_whole;
+        EXPECT_EQ(count.nodes_any, held ? 2 : 1);
+        EXPECT_EQ(count.gpus, held ? 3 : 1);
+    }
+}
+
 TEST_F(DiagnosisTest, SaysByHowMuchMemoryIsShortAndWhere) {
     const NodeIndex a = add(make_node("a", {.gpus = 2}));
     const NodeIndex b = add(make_node("b", {.gpus = 2}));

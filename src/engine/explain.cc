@@ -86,6 +86,7 @@ class Explainer {
         std::vector<Ranked> ranking = rank_all();
         decision.nodes_fitting = static_cast<std::int64_t>(ranking.size());
         if (!ranking.empty()) {
+            decision.order = placer_.scorer().order();
             choose(std::move(ranking), decision);
         }
         decision.refusal = diagnose(cluster_, placer_.classes(), asked_, diagnosis());

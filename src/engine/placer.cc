@@ -54,6 +54,31 @@ class ScanCensus final : public Census {
     const ClassTable& classes_;
 };
 
+// Answers as they were given before, while there are any; keeps those that it gives.
+class RetellingCensus final : public Census {
+  public:
+    RetellingCensus(const Census& live, std::vector<std::int64_t>& retold,
+                    std::vector<std::int64_t>& told)
+        : live_(live), retold_(retold), told_(told) {}
+
+    std::int64_t hosts(ClassIndex demand_class) const override {
+        std::int64_t answer = 0;
+        if (retold_.empty()) {
+            answer = live_.hosts(demand_class);
+        } else {
+            answer = retold_.back();
+            retold_.pop_back();
+        }
+        told_.push_back(answer);
+        return answer;
+    }
+
+  private:
+    const Census& live_;
+    std::vector<std::int64_t>& retold_;
+    std::vector<std::int64_t>& told_;
+};
+
 }  // namespace
 
 Placer::Placer(const Cluster& cluster, std::unique_ptr<Policy> policy, Options options,
@@ -106,8 +131,19 @@ void Placer::arrived(ClassIndex demand_class) {
 }
 
 PolicyUpdate Placer::ask_policy() {
-    return options_.full_scan ? policy_->update(catalog(), ScanCensus(cluster_, classes_))
-                              : policy_->update(catalog(), *index_);
+    return options_.full_scan ? ask_policy(ScanCensus(cluster_, classes_)) : ask_policy(*index_);
+}
+
+PolicyUpdate Placer::ask_policy(const Census& census) {
+    if (!options_.record_census && retold_.empty()) {
+        return policy_->update(catalog(), census);
+    }
+    return policy_->update(catalog(), RetellingCensus(census, retold_, told_));
+}
+
+void Placer::retell_census(std::vector<std::int64_t> told) {
+    retold_ = std::move(told);
+    std::reverse(retold_.begin(), retold_.end());
 }
 
 void Placer::set_policy(std::unique_ptr<Policy> policy) {

@@ -38,6 +38,7 @@ class Placer {
         std::size_t slice_nodes = 2;
         // No index: every decision scans every node. The same placements, for comparison.
         bool full_scan = false;
+        bool record_census = false;
     };
 
     // Without the members of groups, no policy keeps a group together.
@@ -57,8 +58,13 @@ class Placer {
     // Changes of the cluster, and of the scores in force, so far: they name a decision's inputs.
     std::uint64_t sequence() const { return sequence_; }
     std::uint64_t epoch() const { return epoch_; }
-    // The draws to come, for explanations that must not use them up.
+    // The draws to come, for explanations that must not use them up; and to go on with them.
     Rng draws() const { return rng_; }
+    void set_draws(const Rng& draws) { rng_ = draws; }
+    // What the policy was told when it counted hosts, in order (Options::record_census). A restored
+    // placer tells it the same again before it counts for itself.
+    const std::vector<std::int64_t>& census_told() const { return told_; }
+    void retell_census(std::vector<std::int64_t> told);
 
     void arrived(ClassIndex demand_class);
     void departed(ClassIndex demand_class);
@@ -151,6 +157,7 @@ class Placer {
                (next_ != nullptr && cluster_.size() > next_->capacity());
     }
     PolicyUpdate ask_policy();
+    PolicyUpdate ask_policy(const Census& census);
     void adopt(PolicyUpdate update);
     void build_slice();
     void rebuild_now(std::shared_ptr<const Scorer> scorer);
@@ -165,6 +172,8 @@ class Placer {
     std::uint64_t seen_ = 0;
     Extent known_;  // what the scorer was made for
     Rng rng_;
+    std::vector<std::int64_t> told_;
+    std::vector<std::int64_t> retold_;  // answers still to be given, the next one last
     std::unique_ptr<Index> index_;
     std::unique_ptr<Index> next_;  // of the coming epoch, nodes [0, built_) are in it
     std::size_t built_ = 0;

@@ -67,12 +67,14 @@ ClusterState capture_state(const Engine& engine, std::vector<Demand> demands,
     for (const auto& [start, entry] : order) {
         state.pods.push_back({entry->name, entry->demand, engine.placement(entry->pod)});
     }
+    state.draws = engine.placer().draws().state();
+    state.census = engine.placer().census_told();
     return state;
 }
 
 Expected<std::unique_ptr<Engine>> restore_engine(const ClusterState& state,
                                                  std::unique_ptr<Policy> policy,
-                                                 Engine::Options options) {
+                                                 Engine::Options options, bool another_policy) {
     TESSERA_CHECK(check_state(state));
     auto engine = std::make_unique<Engine>(state.nodes, std::move(policy), options,
                                            ClusterOptions{.filters = state.filters});
@@ -95,6 +97,13 @@ Expected<std::unique_ptr<Engine>> restore_engine(const ClusterState& state,
                 std::move(adopted.error()).within("pod " + in_quotes(pod.name)));
         }
     }
+    Placer& placer = engine->placer_to_explain();
+    if (state.draws) {
+        placer.set_draws(Rng::at(*state.draws));
+    }
+    if (!another_policy) {
+        placer.retell_census(state.census);
+    }
     for (const std::int32_t event : state.history) {
         if (event >= 0) {
             engine->observe(classes[static_cast<std::size_t>(event)]);
@@ -102,6 +111,7 @@ Expected<std::unique_ptr<Engine>> restore_engine(const ClusterState& state,
             engine->observe_departure(classes[static_cast<std::size_t>(-1 - event)]);
         }
     }
+    placer.retell_census({});
     return engine;
 }
 

@@ -265,7 +265,7 @@ Expected<Kubeconfig> parse_kubeconfig(std::string_view text, const std::string& 
         const YAML::Node root = YAML::Load(std::string(text));
         return Reader(source).read(root, context);
     } catch (const YAML::Exception& error) {
-        return fail(ErrorKind::invalid, "{}:{}: this is not YAML: {}", source,
+        return fail(ErrorKind::invalid, "{}:{}: this is not valid YAML: {}", source,
                     error.mark.is_null() ? 1 : error.mark.line + 1, printable(error));
     }
 }

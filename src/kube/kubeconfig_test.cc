@@ -151,12 +151,12 @@ TEST(Kubeconfig, WrongValuesHaveTheirLine) {
         refusal(with("\n  user:\n    client-certificate-data: Zm9v\n    client-key-data: YmFy",
                      "\n  user: [x]")),
         HasSubstr("user: a list is not accepted; a map is"));
-    EXPECT_THAT(refusal("a: [\n"), HasSubstr("this is not YAML"));
+    EXPECT_THAT(refusal("a: [\n"), HasSubstr("this is not valid YAML"));
     EXPECT_THAT(refusal("just words"), HasSubstr("this is no kubeconfig"));
     EXPECT_THAT(refusal(""), HasSubstr("this is no kubeconfig"));
     EXPECT_EQ(refusal(std::string("a: b\n\0", 6)),
               "f.conf:2: a NUL byte is no text; save the file as UTF-8");
-    EXPECT_THAT(refusal(std::string(20'000, '[')), HasSubstr("f.conf:1: this is not YAML"));
+    EXPECT_THAT(refusal(std::string(20'000, '[')), HasSubstr("f.conf:1: this is not valid YAML"));
     EXPECT_THAT(refusal(std::string(5 << 20, 'x')), HasSubstr("bytes"));
 }
 

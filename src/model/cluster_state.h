@@ -4,6 +4,7 @@
 // engine of it. Equal demands are listed once and named by number.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -36,6 +37,13 @@ struct ClusterState {
     // Arrivals and departures in order: demand d came is d, demand d left is -1 - d. A policy that
     // learns is told again.
     std::vector<std::int32_t> history;
+    // How many nodes could host a class, each time that the policy asked: it is told the same
+    // again.
+    std::vector<std::int64_t> census;
+    // Where the generator of draws stood; nothing: at the seed's beginning.
+    std::optional<std::array<std::uint64_t, 4>> draws;
+    // The whole mix, by demand, for policies that knew it beforehand; empty: they did not.
+    std::vector<std::int64_t> mix;
 };
 
 }  // namespace tessera

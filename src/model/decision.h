@@ -103,7 +103,7 @@ struct Obstacle {
 struct RefusalCount {
     RefusalCode code;
     std::int64_t nodes = 0;              // refused first for this
-    std::int64_t nodes_any = 0;          // where it holds at all
+    std::int64_t nodes_any = 0;          // where it holds at all, of the node or of one of its GPUs
     std::int64_t gpus = 0;               // GPUs refused first for this
     std::optional<Obstacle> obstacle{};  // the same on most of nodes_any, by the node's traits
     std::int64_t obstacle_nodes = 0;     // on so many
@@ -197,6 +197,7 @@ struct Decision {
     std::optional<Placement> placement;  // nothing: refused
     // When placed: the chosen node first, then the next best.
     std::vector<Candidate> candidates;
+    std::string order{};  // how they were compared where scores are near each other
     DeviceChoice devices;
     // Nodes that do not fit, also when others do.
     Refusal refusal;

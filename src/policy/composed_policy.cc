@@ -332,11 +332,8 @@ Expected<void> check_no_rules(const PolicySpec& spec) {
 
 Expected<void> check_base(const PolicySpec& spec) {
     TESSERA_CHECK(check_no_rules(spec));
-    const auto known = known_policies();
-    if (std::none_of(known.begin(), known.end(),
-                     [&](const PolicyInfo& info) { return info.name == spec.base->value; })) {
-        return wrong(spec, spec.base->line, "base: {}",
-                     not_known(spec.base->value, "the policies are", known));
+    if (const auto known = find_policy(spec.base->value); !known) {
+        return wrong(spec, spec.base->line, "base: {}", known.error().message);
     }
     if (!spec.parameters.empty() && spec.base->value != "tessera") {
         return wrong(spec, spec.parameters.front().name.line,
@@ -447,12 +444,7 @@ Expected<std::unique_ptr<Policy>> build_policy(const PolicySpec& spec,
 }
 
 Expected<PolicySpec> shipped_policy(std::string_view name) {
-    const auto known = known_policies();
-    const auto info = std::find_if(known.begin(), known.end(),
-                                   [&](const PolicyInfo& entry) { return entry.name == name; });
-    if (info == known.end()) {
-        return fail(ErrorKind::not_found, "policy {}", not_known(name, "the policies are", known));
-    }
+    TESSERA_TRY(const PolicyInfo info, find_policy(name));
     PolicySpec spec;
     const auto made = make_policy(name, {});
     const auto* rules = made ? dynamic_cast<const RulePolicy*>(made->get()) : nullptr;
@@ -467,7 +459,7 @@ Expected<PolicySpec> shipped_policy(std::string_view name) {
         }
     }
     spec.name = {std::string(name)};
-    spec.summary = info->summary;
+    spec.summary = info.summary;
     return spec;
 }
 

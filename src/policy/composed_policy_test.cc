@@ -69,7 +69,8 @@ TEST(ComposedPolicy, RefusesWithTheLineAndWhatIsAccepted) {
     EXPECT_THAT(error_of(scores({{{"binpack", 3}, {1}}, {{"binpack", 4}, {2}}})),
                 HasSubstr("p.yaml:4: score binpack is there twice"));
     EXPECT_THAT(error_of(scores({})), HasSubstr("neither base nor scores"));
-    EXPECT_THAT(error_of(based_on("fdg")), StartsWith("p.yaml:2: base: \"fdg\" is not known"));
+    EXPECT_THAT(error_of(based_on("fdg")),
+                StartsWith("p.yaml:2: base: policy \"fdg\" is not known; did you mean fgd?"));
 
     PolicySpec spec = scores({{{"binpack", 2}, {1}}});
     spec.name = {"My Policy", 1};

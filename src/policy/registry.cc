@@ -144,6 +144,15 @@ Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, const Polic
             return entry.make(context);
         }
     }
+    return tl::unexpected<Error>(std::move(find_policy(name).error()));
+}
+
+Expected<PolicyInfo> find_policy(std::string_view name) {
+    for (const Entry& entry : kEntries) {
+        if (entry.info.name == name) {
+            return entry.info;
+        }
+    }
     for (std::string_view later : {"cbp", "pp", "coscheml"}) {
         if (name == later) {
             return fail(ErrorKind::invalid,

@@ -29,6 +29,9 @@ struct PolicyInfo {
 };
 
 std::span<const PolicyInfo> known_policies();
+// The one lookup of a name: nobody's policy, and one that comes later, are told in the same words
+// wherever they are named.
+Expected<PolicyInfo> find_policy(std::string_view name);
 Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, const PolicyContext& context);
 
 }  // namespace tessera

@@ -1,5 +1,7 @@
 #include "policy/rule_scorer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -62,6 +64,22 @@ Tie pack_ties(const NodeState& node, const std::vector<TieRule>& ties) {
     return packed;
 }
 
+std::string_view tie_words(TieRule tie) {
+    switch (tie) {
+        case TieRule::least_idle:
+            return "least idle GPU (in steps of 64 milli)";
+        case TieRule::most_idle:
+            return "most idle GPU (in steps of 64 milli)";
+        case TieRule::oldest:
+            return "the oldest GPU pod";
+        case TieRule::newest:
+            return "the youngest oldest GPU pod";
+        case TieRule::order:
+            break;
+    }
+    return "the node added first";
+}
+
 class RuleScorer final : public Scorer {
   public:
     RuleScorer(std::shared_ptr<const RuleSet> rules, const Catalog& catalog)
@@ -82,6 +100,20 @@ class RuleScorer final : public Scorer {
     }
 
     Tie tie(const NodeState& node) const override { return pack_ties(node, rules_->ties); }
+
+    std::string order() const override {
+        std::string sentence =
+            rules_->step == 1
+                ? "of equal scores: "
+                : fmt::format("scores are compared in steps of {}; within one: ", rules_->step);
+        for (const TieRule tie : rules_->ties) {
+            if (tie == TieRule::order) {
+                break;
+            }
+            sentence += std::string(tie_words(tie)) + ", then ";
+        }
+        return sentence + "the node added first";
+    }
 
     void choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,
                 std::uint64_t draw, DeviceList& devices) const override {

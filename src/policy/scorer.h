@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -86,6 +87,9 @@ class Scorer {
                        std::span<Key> keys) const = 0;
 
     virtual Tie tie(const NodeState&) const { return 0; }
+
+    // How nodes are compared where scores are equal or nearly so, as a sentence.
+    virtual std::string order() const { return "of equal scores the node added first wins"; }
 
     // Which devices the class takes on `node`, where it fits. `draw` is a random number of this
     // decision, for policies that choose by lot.

@@ -44,7 +44,7 @@ Expected<std::unique_ptr<SimulatedDay>> SimulatedDay::make(ExperimentInputs inpu
         return fail(ErrorKind::invalid,
                     "the demo needs nodes with GPUs, and pods that fit on them");
     }
-    TESSERA_TRY(auto made, policy.make({inputs.workload.mix}));
+    TESSERA_TRY(auto made, policy.make({}));
     std::unique_ptr<SimulatedDay> day(new SimulatedDay(options, std::move(inputs)));
     std::vector<std::uint32_t> order(day->nodes_.size());
     std::iota(order.begin(), order.end(), 0U);

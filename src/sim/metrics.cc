@@ -12,8 +12,8 @@ namespace {
 constexpr int kReportedPercents[] = {95, 100, 130};
 constexpr std::size_t kAlwaysShownKeys = 10;  // "0", "share", "1" ... "8"
 
-// One number per pod size, 0 where no such pod came; nodes with more than 8 GPUs add keys only where
-// pods use them.
+// One number per pod size, 0 where no such pod came; nodes with more than 8 GPUs add keys only
+// where pods use them.
 template <class Entry, class Shown, class Value>
 KeyedNumbers by_gpus(const std::array<Entry, kSizeKeys>& sizes, Shown shown, Value value) {
     KeyedNumbers numbers;

@@ -104,8 +104,7 @@ class PanelDrawing {
                 points += fmt::format("{:.1f},{:.1f} ", x(at), y(shown));
             }
         }
-        out_ += fmt::format("<polyline {} points=\"{}\"/>\n",
-                            line_style(policy), points);
+        out_ += fmt::format("<polyline {} points=\"{}\"/>\n", line_style(policy), points);
     }
 
     const PlotPanel& panel_;

@@ -18,16 +18,17 @@ std::vector<NodeSpec> in_order(const World::Setup& setup) {
     return nodes;
 }
 
-Engine::Options options(std::uint64_t seed) {
+Engine::Options options(const World::Setup& setup) {
     Engine::Options options;
-    options.seed = seed;
+    options.seed = setup.seed;
+    options.record_census = setup.state.into != nullptr;
     return options;
 }
 
 }  // namespace
 
 World::World(const Setup& setup, std::unique_ptr<Policy> policy)
-    : engine_(in_order(setup), std::move(policy), options(setup.seed)),
+    : engine_(in_order(setup), std::move(policy), options(setup)),
       workload_(setup.workload),
       state_(setup.state),
       seed_(setup.seed) {
@@ -50,6 +51,9 @@ void World::take_state() const {
     state.policy = engine_.placer().policy().name();
     state.seed = seed_;
     state.history = history_;
+    for (const ClassCount& entry : workload_->mix) {
+        state.mix.push_back(entry.count);
+    }
     *state_.into = std::move(state);
 }
 

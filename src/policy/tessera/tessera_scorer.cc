@@ -1,5 +1,7 @@
 #include "policy/tessera/tessera_scorer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -199,6 +201,13 @@ Tie TesseraScorer::tie(const NodeState& node) const {
     constexpr std::uint64_t latest = (std::uint64_t{1} << kAgeBits) - 1;
     return static_cast<Tie>(little_idle(node)) << kAgeBits |
            (latest - std::min(node.oldest_start, latest));
+}
+
+std::string TesseraScorer::order() const {
+    return fmt::format(
+        "scores are compared in steps of {}; within one, least idle GPU (in steps of {} milli), "
+        "then the oldest GPU pod, then the node added first",
+        kQuantum / kUnit, kIdleQuantum);
 }
 
 void TesseraScorer::choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,

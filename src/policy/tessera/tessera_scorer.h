@@ -18,6 +18,7 @@ class TesseraScorer final : public Scorer {
                std::span<Key> keys) const override;
     Key largest_key() const override;
     Tie tie(const NodeState& node) const override;
+    std::string order() const override;
     void choose(const NodeState& node, ClassIndex demand_class, const LinkMatrix& links,
                 std::uint64_t draw, DeviceList& devices) const override;
     std::vector<TermValue> explain(const NodeState& node, ClassIndex demand_class) const override;

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,14 +13,15 @@
 #include "codec/state_json.h"
 #include "engine/diagnosis.h"
 #include "engine/explain.h"
-#include "engine/state.h"
 #include "role/cli/arguments.h"
 #include "role/cli/command.h"
+#include "role/cli/demand_text.h"
 #include "role/cli/explain_question.h"
 #include "role/cli/explain_text.h"
 #include "role/cli/terminal.h"
 #include "sim/file.h"
 #include "sim/policy_source.h"
+#include "sim/resume.h"
 
 namespace tessera::cli {
 namespace {
@@ -37,22 +39,10 @@ struct Flags {
 struct Opened {
     Vocabulary names;
     ClusterState state;
-    std::unique_ptr<Engine> engine;
+    std::optional<PolicySource> policy{};
+    std::unique_ptr<Engine> engine{};
     std::string_view node_name(NodeIndex node) const { return state.nodes[node.slot()].name; }
 };
-
-// The mix that arrived, for the policy that must know it beforehand.
-std::vector<ClassCount> mix_of(const ClusterState& state) {
-    std::vector<ClassCount> mix;
-    for (const Demand& demand : state.demands) {
-        mix.push_back({demand_class(demand), 0});
-    }
-    for (const std::int32_t event : state.history) {
-        mix[static_cast<std::size_t>(event >= 0 ? event : 0)].count += event >= 0 ? 1 : 0;
-    }
-    std::erase_if(mix, [](const ClassCount& entry) { return entry.count == 0; });
-    return mix;
-}
 
 Expected<void> open_state(const Flags& flags, Opened& opened) {
     TESSERA_TRY(const std::string text, read_file(flags.state));
@@ -61,18 +51,24 @@ Expected<void> open_state(const Flags& flags, Opened& opened) {
         return tl::unexpected<Error>(in_file(flags.state, std::move(state.error())));
     }
     opened.state = std::move(*state);
-    std::string name = flags.policy.empty() ? opened.state.policy : flags.policy;
-    TESSERA_TRY(const PolicySource source, PolicySource::open(name.empty() ? "tessera" : name));
-    std::vector<ClassCount> mix;
-    if (source.shipped() == "fgd-published") {
-        mix = mix_of(opened.state);
+    auto source = policy_of_state(opened.state, flags.policy);
+    if (!source) {
+        return tl::unexpected<Error>(flags.policy.empty()
+                                         ? in_file(flags.state, std::move(source.error()))
+                                         : std::move(source.error()));
     }
-    TESSERA_TRY(auto policy, source.make({.mix = mix}));
-    Engine::Options options;
-    options.seed = opened.state.seed;
-    auto engine = restore_engine(opened.state, std::move(policy), options);
+    opened.policy = std::move(*source);
+    return {};
+}
+
+// Each question meets the state as it was: the policy learns of the pod that is asked about.
+Expected<void> open_engine(const Flags& flags, Opened& opened) {
+    auto engine = resume(opened.state, *opened.policy);
     if (!engine) {
-        return fail(ErrorKind::invalid, "{}", in_file(flags.state, engine.error().message));
+        return tl::unexpected<Error>(engine.error().message.starts_with("policy ") &&
+                                             !flags.policy.empty()
+                                         ? std::move(engine.error())
+                                         : in_file(flags.state, std::move(engine.error())));
     }
     opened.engine = std::move(*engine);
     return {};
@@ -112,18 +108,23 @@ void print_json(const Opened& opened, const Answer& answer,
     json.begin_object();
     json.member("pod", question.name);
     json.member("fits", decision.placed() && gang.fits);
+    if (!question.dialect.empty()) {
+        json.member("dialect", question.dialect);
+    }
+    json.key("demand");
+    json.raw(write_demand_json(question.demand, opened.names, *opened.state.filters));
     write_notes("notes", question.notes, json);
     if (shared != nullptr) {
         write_notes("sharedNotes", *shared, json);
     }
     if (question.members > 1) {
-        json.key("group");
+        json.key(question.together ? "group" : "replicas");
         json.begin_object();
         json.member("size", question.members);
         json.member("fits", gang.fits);
         json.member("membersNow", gang.members_now);
         json.member("membersOnEmptyCluster", gang.members_empty);
-        if (!gang.fits) {
+        if (!gang.fits && question.together) {
             json.member("code", refusal_info(gang.code).name);
         }
         json.end_object();
@@ -136,30 +137,44 @@ void print_json(const Opened& opened, const Answer& answer,
 
 void print_notes(const std::vector<std::string>& notes) {
     for (const std::string& note : notes) {
-        fmt::print("note: {}\n", note);
+        fmt::print("note: {}\n", printable(note));
     }
+}
+
+void print_text(const Opened& opened, const Answer& answer) {
+    const auto& [question, decision, gang] = answer;
+    const DecisionNames names{[&](NodeIndex node) { return opened.node_name(node); }, opened.names};
+    const bool several = question.members > 1;
+    fmt::print("{}: ", printable(question.name));
+    if (decision.placed() && !gang.fits && question.together) {
+        fmt::print("its group does not fit: {} of {} members do now. One alone ", gang.members_now,
+                   question.members);
+    }
+    fmt::print(
+        "{}", decision_text(decision, names, {.colour = colours_wanted(), .one_of_many = several}));
+    if (several) {
+        fmt::print("\n{}", question.together ? gang_text(gang, question.members)
+                                             : replicas_text(gang, question.members));
+    }
+    if (!question.dialect.empty()) {
+        fmt::print("understood as {}: {}\n", question.dialect,
+                   printable(demand_text(question.demand, opened.names)));
+    }
+    print_notes(question.notes);
 }
 
 int answer(Opened& opened, const Question& question, const Flags& flags,
            const std::vector<std::string>* shared) {
-    const Decision decision = explain(opened.engine->placer_to_explain(), question.demand,
-                                      {.runners_up = flags.runners_up});
+    if (const auto done = open_engine(flags, opened); !done) {
+        return report_error(done.error());
+    }
+    const Decision decision =
+        explain_arrival(*opened.engine, question.demand, {.runners_up = flags.runners_up});
     const GangVerdict gang = gang_of(opened, question, decision);
     if (flags.json) {
         print_json(opened, {question, decision, gang}, shared);
     } else {
-        const DecisionNames names{[&](NodeIndex node) { return opened.node_name(node); },
-                                  opened.names};
-        fmt::print("{}: ", question.name);
-        if (decision.placed() && !gang.fits) {
-            fmt::print("its group does not fit: {} of {} members do now. One alone ",
-                       gang.members_now, question.members);
-        }
-        fmt::print("{}", decision_text(decision, names, {.colour = colours_wanted()}));
-        if (question.members > 1) {
-            fmt::print("\n{}", gang_text(gang, question.members));
-        }
-        print_notes(question.notes);
+        print_text(opened, {question, decision, gang});
     }
     return decision.placed() && gang.fits ? kExitFine : kExitNo;
 }
@@ -189,7 +204,7 @@ Expected<std::size_t> find_pod(const ClusterState& state, const std::string& nam
             near.push_back(known);
         }
     }
-    return fail(ErrorKind::not_found, "pod {} is not in the state{}{}", in_quotes(name),
+    return fail(ErrorKind::invalid, "--running: pod {} is not in the state{}{}", in_quotes(name),
                 near.empty() ? "" : "; perhaps ", fmt::join(near, ", "));
 }
 
@@ -201,7 +216,10 @@ int answer_running(Opened& opened, const Flags& flags) {
     const PodState& pod = opened.state.pods[*at];
     const Demand& demand = opened.state.demands[pod.demand];
     if (!pod.placement) {
-        return answer_all(opened, {{{pod.name, demand, 1, {}}}, {}}, flags);
+        return answer_all(opened, {{{pod.name, demand}}, {}}, flags);
+    }
+    if (const auto done = open_engine(flags, opened); !done) {
+        return report_error(done.error());
     }
     const auto view = opened.engine->ledger().find(OwnerId::pod(static_cast<std::uint32_t>(*at)));
     const RunningReport report =
@@ -243,26 +261,40 @@ int run(const Flags& flags) {
                      : report_error(questions.error());
 }
 
-std::vector<CLI::Option*> demand_options(CLI::App& app, DemandFlags& flags) {
-    return {
-        whole_number(app.add_option("--gpus", flags.gpus, "GPUs asked for; 0 for none (1)"), 0,
-                     kMaxGpusPerNode),
-        whole_number(app.add_option("--milli", flags.milli, "thousandths of each GPU (1000)"), 1,
-                     1000),
-        app.add_option("--gpu-memory", flags.gpu_memory, "memory of each GPU, such as 8Gi")
-            ->type_name("SIZE"),
-        app.add_option("--cpu", flags.cpu, "cores, such as 4 or 500m (0)")->type_name("CORES"),
-        app.add_option("--memory", flags.memory, "node memory, such as 16Gi (0)")
-            ->type_name("SIZE"),
-        app.add_option("--model", flags.models, "allowed GPU models, best first: A100,V100")
-            ->type_name("LIST")
-            ->check([](const std::string& text) {
-                return text.empty() ? "\"\" is not accepted; names such as A100 or A100,V100 are"
-                                    : "";
-            }),
-        whole_number(app.add_option("--members", flags.members, "so many equal pods together (1)"),
-                     1, 1'000'000),
-    };
+// The library could refuse these as well, but would list them all behind each flag of the help.
+Expected<void> check_one_question(const CLI::App& app) {
+    const bool pod = app.count("--pod") > 0;
+    const bool running = app.count("--running") > 0;
+    const char* asked = pod ? "--pod" : "--running";
+    if (pod && running) {
+        return fail(ErrorKind::invalid, "--pod and --running are two questions; ask one");
+    }
+    for (const char* flag :
+         {"--gpus", "--milli", "--gpu-memory", "--cpu", "--memory", "--model", "--members"}) {
+        if ((pod || running) && app.count(flag) > 0) {
+            return fail(ErrorKind::invalid,
+                        "{} describes a pod, and {} names one; leave one of the two out", flag,
+                        asked);
+        }
+    }
+    return {};
+}
+
+void add_demand_flags(CLI::App& app, DemandFlags& flags) {
+    whole_number(app.add_option("--gpus", flags.gpus, "GPUs asked for; 0 for none (1)"), 0,
+                 kMaxGpusPerNode);
+    whole_number(app.add_option("--milli", flags.milli, "thousandths of each GPU (1000)"), 1, 1000);
+    app.add_option("--gpu-memory", flags.gpu_memory, "memory of each GPU, such as 8Gi")
+        ->type_name("SIZE");
+    app.add_option("--cpu", flags.cpu, "cores, such as 4 or 500m (0)")->type_name("CORES");
+    app.add_option("--memory", flags.memory, "node memory, such as 16Gi (0)")->type_name("SIZE");
+    app.add_option("--model", flags.models, "allowed GPU models, best first: A100,V100")
+        ->type_name("LIST")
+        ->check([](const std::string& text) {
+            return text.empty() ? "\"\" is not accepted; names such as A100 or A100,V100 are" : "";
+        });
+    whole_number(app.add_option("--members", flags.members, "so many equal pods together (1)"), 1,
+                 1'000'000);
 }
 
 }  // namespace
@@ -284,22 +316,22 @@ int run_explain(const Arguments& arguments) {
     app.add_option("--state", flags.state, "the cluster: a file that sim --state wrote")
         ->type_name("FILE")
         ->required();
-    CLI::Option* pod = app.add_option("--pod", flags.manifest, "a pod's manifest, in YAML or JSON")
-                           ->type_name("FILE");
-    CLI::Option* running =
-        app.add_option("--running", flags.running, "a pod of the state, by its name")
-            ->type_name("POD");
-    pod->excludes(running);
+    app.add_option("--pod", flags.manifest,
+                   "a pod's manifest, in YAML or JSON; - reads it from "
+                   "standard input")
+        ->type_name("FILE");
+    app.add_option("--running", flags.running, "a pod of the state, by its name")->type_name("POD");
     app.add_option("--policy", flags.policy, "NAME or FILE.yaml (the state's)")
         ->type_name("POLICY");
-    for (CLI::Option* option : demand_options(app, flags.demand)) {
-        option->excludes(pod)->excludes(running);
-    }
+    add_demand_flags(app, flags.demand);
     whole_number(app.add_option("--top", flags.runners_up, "how many other nodes to show (3)"), 0,
                  10'000);
     app.add_flag("--json", flags.json, "as JSON, one object per pod");
     if (const auto code = parse(app, arguments)) {
         return *code;
+    }
+    if (const auto meant = check_one_question(app); !meant) {
+        return report_error(meant.error());
     }
     return run(flags);
 }

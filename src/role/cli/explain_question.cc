@@ -1,14 +1,18 @@
 #include "role/cli/explain_question.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 #include "base/file_error.h"
 #include "base/quantity.h"
 #include "base/text.h"
 #include "base/wording.h"
+#include "codec/kube_json.h"
 #include "codec/kube_yaml.h"
 #include "dialect/dialect.h"
 #include "dialect/gpushare.h"
+#include "dialect/near_keys.h"
 #include "dialect/unplaced.h"
 #include "model/model_name.h"
 #include "role/cli/arguments.h"
@@ -97,7 +101,22 @@ std::vector<std::string> notes_of(const Pod& pod) {
             "its {} is not a resource that Tessera places, and was passed over; those are {}",
             in_quotes(resource), placed_resources()));
     }
+    for (std::string& note : unknown_key_notes(pod)) {
+        notes.push_back(std::move(note));
+    }
     return notes;
+}
+
+Expected<std::string> read_standard_input() {
+    std::string text;
+    std::array<char, 1 << 16> part{};
+    while (const std::size_t size = std::fread(part.data(), 1, part.size(), stdin)) {
+        text.append(part.data(), size);
+    }
+    if (std::ferror(stdin) != 0) {
+        return fail(ErrorKind::environment, "standard input cannot be read");
+    }
+    return text;
 }
 
 Expected<Question> question_of(const PodSet& set, DialectContext& context) {
@@ -105,6 +124,13 @@ Expected<Question> question_of(const PodSet& set, DialectContext& context) {
     Question question;
     question.name = set.pod.space + '/' + set.pod.name;
     question.members = set.count;
+    question.together = false;
+    TESSERA_TRY(const Dialect* dialect, dialect_of(set.pod));
+    question.dialect = dialect->name;
+    if (set.kind == "DaemonSet") {
+        question.notes.emplace_back(
+            "a DaemonSet puts one pod on every node that admits it; this is about the first");
+    }
     if (context.options.gpushare_unit == MemoryUnit::mib) {
         question.notes.emplace_back(
             "its aliyun.com/gpu-mem is taken in MiB: no GPU here has so many GiB");
@@ -115,6 +141,7 @@ Expected<Question> question_of(const PodSet& set, DialectContext& context) {
     if (const auto& gang = asked.demand.gang) {
         // So many must start together; the others may follow.
         question.members = gang->minimum;
+        question.together = true;
         if (gang->minimum < gang->size) {
             question.notes.push_back(fmt::format("{} of its group's {} members must start together",
                                                  gang->minimum, gang->size));
@@ -137,13 +164,14 @@ bool asks_gpu_memory(const Demand& demand) {
 Expected<Questions> questions_of_flags(const DemandFlags& flags, Vocabulary& names) {
     TESSERA_TRY(Demand demand, demand_of_flags(flags, names));
     Questions questions;
-    questions.asked.push_back({"the pod", std::move(demand), flags.members, {}});
+    questions.asked.push_back({"the pod", std::move(demand), flags.members});
     return questions;
 }
 
-Expected<Questions> questions_of_manifest(const std::string& file, const ClusterState& state,
+Expected<Questions> questions_of_manifest(const std::string& path, const ClusterState& state,
                                           Vocabulary& names) {
-    TESSERA_TRY(const std::string text, read_file(file));
+    TESSERA_TRY(const std::string text, path == "-" ? read_standard_input() : read_file(path));
+    const std::string file = path == "-" ? "standard input" : path;
     auto objects = read_kube_yaml(text);
     if (!objects) {
         return tl::unexpected<Error>(in_file(file, std::move(objects.error())));
@@ -162,10 +190,20 @@ Expected<Questions> questions_of_manifest(const std::string& file, const Cluster
         questions.asked.push_back(std::move(*question));
     }
     if (questions.asked.empty()) {
-        return fail(ErrorKind::invalid, "{}: there is no pod in it{}", file,
+        return fail(ErrorKind::invalid, "{}: there is no pod in it{}; accepted are {}", file,
                     objects->skipped.empty()
                         ? ""
-                        : fmt::format("; it has {}", in_quotes(objects->skipped.front())));
+                        : fmt::format("; it has {}", in_quotes(objects->skipped.front())),
+                    kinds_with_pods());
+    }
+    if (!objects->skipped.empty()) {
+        std::vector<std::string> kinds;
+        for (const std::string& kind : objects->skipped) {
+            kinds.push_back(in_quotes(kind));
+        }
+        questions.notes.push_back(
+            in_file(file, fmt::format("{} has no pods that are read here, and was passed over",
+                                      fmt::join(kinds, ", "))));
     }
     return questions;
 }

@@ -16,7 +16,9 @@ struct Question {
     std::string name;  // in words, for the heading of several
     Demand demand;
     std::int64_t members = 1;
-    std::vector<std::string> notes;  // about this pod
+    bool together = true;   // all of them or none: a group. Else replicas, each on its own
+    std::string dialect{};  // the vocabulary that it asks in; empty: flags
+    std::vector<std::string> notes{};  // about this pod
 };
 
 struct Questions {
@@ -36,7 +38,8 @@ struct DemandFlags {
 };
 
 Expected<Questions> questions_of_flags(const DemandFlags& flags, Vocabulary& names);
-Expected<Questions> questions_of_manifest(const std::string& file, const ClusterState& state,
+// "-" is standard input.
+Expected<Questions> questions_of_manifest(const std::string& path, const ClusterState& state,
                                           Vocabulary& names);
 
 // Without this note the answers would read as if GPUs of unknown memory were small.

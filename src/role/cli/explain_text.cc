@@ -7,6 +7,8 @@
 #include <tuple>
 #include <vector>
 
+#include "role/cli/terminal.h"
+
 namespace tessera::cli {
 namespace {
 
@@ -104,7 +106,7 @@ std::string candidates_text(const std::vector<CandidateRow>& rows, const Decisio
     head.emplace_back("");
     Table table(std::move(head));
     for (const CandidateRow& entry : rows) {
-        std::vector<std::string> row{std::string(names.node(entry.candidate.node)),
+        std::vector<std::string> row{printable(names.node(entry.candidate.node)),
                                      number(entry.candidate.score)};
         for (const ScoreTerm& term : entry.candidate.terms) {
             row.push_back(number(term.value));
@@ -115,11 +117,21 @@ std::string candidates_text(const std::vector<CandidateRow>& rows, const Decisio
     return table.text();
 }
 
+// Why the order is not that of the scores alone, where it is not.
+std::string order_text(const std::vector<CandidateRow>& rows, std::string_view order) {
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+        if (rows[i].candidate.score >= rows[i - 1].candidate.score) {
+            return fmt::format("  {}\n", order);
+        }
+    }
+    return {};
+}
+
 // The sentence of the code, with what stands in the way where that is the same on most nodes.
 std::string reason_text(const RefusalCount& count, const DecisionNames& names) {
     std::string sentence(refusal_info(count.code).sentence);
     if (count.obstacle) {
-        sentence += ": " + obstacle_text(count.code, *count.obstacle, names.vocabulary);
+        sentence += ": " + printable(obstacle_text(count.code, *count.obstacle, names.vocabulary));
         if (count.obstacle_nodes < count.nodes_any) {
             sentence += fmt::format(" on {}", grouped(count.obstacle_nodes));
         }
@@ -169,7 +181,7 @@ std::string_view outlook(const Refusal& refusal) {
 
 std::string placed_text(const Decision& decision, const DecisionNames& names,
                         const TextStyle& style) {
-    const std::string_view node = names.node(decision.placement->node);
+    const std::string node = printable(names.node(decision.placement->node));
     std::string out = painted(
         fmt::format("fits on {} of {}: goes to {}{}", plural(decision.nodes_fitting, "node"),
                     grouped(decision.nodes), node,
@@ -186,10 +198,11 @@ std::string placed_text(const Decision& decision, const DecisionNames& names,
                                                 std::tuple(chosen.key, chosen.tie, candidate.node);
         rows.push_back({candidate, rows.empty() ? "chosen" : passed_over ? "passed over" : ""});
     }
-    out +=
-        fmt::format("\n{} (policy {}{})\n", painted("why this node", kBold, style), decision.policy,
-                    by_lot ? ", any node that fits, by a seeded draw" : ", larger is better");
+    out += fmt::format("\n{} (policy {}{})\n", painted("why this node", kBold, style),
+                       printable(decision.policy),
+                       by_lot ? ", any node that fits, by a seeded draw" : ", larger is better");
     out += candidates_text(rows, names);
+    out += by_lot ? "" : order_text(rows, decision.order);
     if (!decision.refusal.counts.empty()) {
         out += fmt::format("\n{}\n", painted("why not the others", kBold, style));
         out += refusals_text(decision, names);
@@ -202,9 +215,11 @@ std::string refused_text(const Decision& decision, const DecisionNames& names,
     std::string out = painted(
         fmt::format("does not fit on any of {}", plural(decision.nodes, "node")), kRed, style);
     out += fmt::format(": {}\n\n{} (policy {})\n", outlook(decision.refusal),
-                       painted("why", kBold, style), decision.policy);
+                       painted("why", kBold, style), printable(decision.policy));
     out += refusals_text(decision, names);
-    out += fmt::format("\n{}\n", painted("would fit", kBold, style));
+    out += fmt::format(
+        "\n{}\n",
+        painted(style.one_of_many ? "one pod of it would fit" : "would fit", kBold, style));
     for (const Fix& fix : decision.refusal.fixes) {
         out += fmt::format("  {}\n", fix_text(fix, names));
     }
@@ -244,18 +259,21 @@ std::string change_text(const Fix& fix, const DecisionNames& names) {
         case FixKind::fewer_gpus:
             return fmt::format("with {} instead of {}", plural(fix.to, "GPU"), fix.asked);
         case FixKind::other_model:
-            return fmt::format("if {} were allowed", fix.model.valid()
-                                                         ? names.vocabulary.models.name(fix.model)
-                                                         : "GPUs of unknown model");
+            return fmt::format("if {} were allowed",
+                               fix.model.valid()
+                                   ? printable(names.vocabulary.models.name(fix.model))
+                                   : "GPUs of unknown model");
         case FixKind::tolerate_taint:
-            return "with a toleration of " + pair_text(fix.key, fix.value, names.vocabulary);
+            return "with a toleration of " +
+                   printable(pair_text(fix.key, fix.value, names.vocabulary));
         case FixKind::without_selector:
-            return "without node selector " + pair_text(fix.key, fix.value, names.vocabulary);
+            return "without node selector " +
+                   printable(pair_text(fix.key, fix.value, names.vocabulary));
         case FixKind::without_affinity:
             return "without its required node affinity";
         case FixKind::without_pin:
             return fmt::format("if it were not pinned to {}",
-                               names.vocabulary.label_values.name(fix.value));
+                               printable(names.vocabulary.label_values.name(fix.value)));
         case FixKind::healthy_gpu:
             return "when GPUs that are unhealthy or drained are back";
         case FixKind::open_node:
@@ -293,10 +311,10 @@ std::string decision_text(const Decision& decision, const DecisionNames& names,
 
 std::string running_text(std::string_view pod, const RunningReport& report,
                          const DecisionNames& names, const TextStyle& style) {
-    std::string out =
-        painted(fmt::format("{} runs on {}{}", pod, names.node(report.placement.node),
-                            report.devices.taken.empty() ? "" : ", " + gpu_list(report.devices)),
-                kGreen, style);
+    std::string out = painted(
+        fmt::format("{} runs on {}{}", printable(pod), printable(names.node(report.placement.node)),
+                    report.devices.taken.empty() ? "" : ", " + gpu_list(report.devices)),
+        kGreen, style);
     out += "\nwithout it the node would look like this:\n";
     out += devices_text(report.devices);
     if (!report.fits_here) {
@@ -311,9 +329,11 @@ std::string running_text(std::string_view pod, const RunningReport& report,
                 {candidate, rows.size() == 1 && report.better > 0 ? "would be chosen now" : ""});
         }
     }
-    out += fmt::format("\n{} (policy {}, larger is better)\n",
-                       painted("its node's score now", kBold, style), report.anew.policy);
+    out +=
+        fmt::format("\n{} (policy {}, larger is better)\n",
+                    painted("its node's score now", kBold, style), printable(report.anew.policy));
     out += candidates_text(rows, names);
+    out += order_text(rows, report.anew.order);
     out += report.better == 0
                ? "  no node would be better now\n"
                : fmt::format("  {} would come before it now\n", plural(report.better, "node"));
@@ -328,6 +348,14 @@ std::string gang_text(const GangVerdict& verdict, std::int64_t size) {
     return fmt::format("{}: {} ({} of {} fit now, {} on the empty cluster)\n", info.name,
                        info.sentence, grouped(verdict.members_now), grouped(size),
                        grouped(verdict.members_empty));
+}
+
+std::string replicas_text(const GangVerdict& verdict, std::int64_t size) {
+    if (verdict.fits) {
+        return fmt::format("all of its {} replicas would start now\n", grouped(size));
+    }
+    return fmt::format("{} of its {} replicas would start now, {} on the empty cluster\n",
+                       grouped(verdict.members_now), grouped(size), grouped(verdict.members_empty));
 }
 
 }  // namespace tessera::cli

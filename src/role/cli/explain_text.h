@@ -14,6 +14,7 @@ namespace tessera::cli {
 
 struct TextStyle {
     bool colour = false;
+    bool one_of_many = false;  // the pod is one of a group or of replicas: fixes are about it alone
 };
 
 // "12 345": thousands apart.
@@ -29,5 +30,7 @@ std::string decision_text(const Decision& decision, const DecisionNames& names,
 std::string running_text(std::string_view pod, const RunningReport& report,
                          const DecisionNames& names, const TextStyle& style);
 std::string gang_text(const GangVerdict& verdict, std::int64_t size);
+// "120 of its 300 replicas would start now, 200 on the empty cluster"
+std::string replicas_text(const GangVerdict& verdict, std::int64_t size);
 
 }  // namespace tessera::cli

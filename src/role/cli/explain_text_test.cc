@@ -102,7 +102,7 @@ TEST_F(ExplainCommand, PodsOfTheStateAndManifests) {
     const Outcome waiting = tessera({"explain", "--state", state, "--running", "default/waits"});
     EXPECT_THAT(waiting.out, HasSubstr("default/waits: fits on"));
     const Outcome unknown = tessera({"explain", "--state", state, "--running", "wait"});
-    EXPECT_EQ(unknown.code, kExitNo);
+    EXPECT_EQ(unknown.code, kExitUse);
     EXPECT_THAT(unknown.err, HasSubstr("perhaps default/waits"));
 
     const std::string manifest = write("pod.yaml",

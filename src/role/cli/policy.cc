@@ -92,9 +92,7 @@ void list_text() {
 int show(const std::string& name, bool as_json) {
     auto spec = PolicySource::is_file(name) ? read_policy_file(name) : shipped_policy(name);
     if (!spec) {
-        return report_error({spec.error().kind == ErrorKind::environment ? ErrorKind::environment
-                                                                         : ErrorKind::invalid,
-                             spec.error().message});
+        return report_error(spec.error());
     }
     if (!PolicySource::is_file(name)) {
         // What is printed shall be good as a file, and a file may not take a shipped name.

@@ -126,7 +126,8 @@ void add_run_flags(CLI::App& app, SimFlags& flags) {
 void add_output_flags(CLI::App& app, SimFlags& flags) {
     app.add_flag("--json", flags.json, "print JSON instead of the table");
     app.add_flag("--csv", flags.csv, "print CSV instead of the table");
-    app.add_option("--html", flags.html, "write a page with the table, and with inflate the plots")->type_name("FILE");
+    app.add_option("--html", flags.html, "write a page with the table, and with inflate the plots")
+        ->type_name("FILE");
     app.add_option("--plot", flags.plot, "inflate: write the plots as SVG")->type_name("FILE");
     app.add_option("--state", flags.state,
                    "write the cluster for tessera explain, as it is when the last pod has come; "

@@ -107,7 +107,7 @@ TEST(Topology, BrokenFilesAreRefusedWithFileAndLine) {
     EXPECT_THAT(refusal("- cellType: V100-NODE", "- cellType: V100"),
                 HasSubstr("cells[0].cellType: \"V100\" is not among the cellTypes"));
     EXPECT_THAT(refusal("  - cellId: berry\n", ""), HasSubstr("lists 1 cellChildren"));
-    EXPECT_THAT(refusal("cellTypes:", "cellTypes: ["), HasSubstr("not YAML"));
+    EXPECT_THAT(refusal("cellTypes:", "cellTypes: ["), HasSubstr("not valid YAML"));
 }
 
 std::string config(std::string_view data) {
