@@ -1,6 +1,8 @@
 """The manifests of deploy/extender/ are what a real API server and kube-scheduler accept."""
 
 import os
+import re
+import subprocess
 
 import yaml
 
@@ -35,6 +37,22 @@ def test_kube_scheduler_accepts_the_configuration(cluster):
                    lambda: "it schedules a pod without GPUs\n" + scheduler.log_end())
     finally:
         scheduler.stop()
+
+
+def test_the_image_holds_what_the_program_loads():
+    """deploy/Containerfile installs group "run": the owners of the libraries that are linked."""
+    with open(os.path.join(programs.ROOT, "packaging", "debian-packages.txt"),
+              encoding="utf-8") as file:
+        installed = {line.split()[1] for line in file if line.startswith("run ")}
+    head = subprocess.run(["readelf", "-d", programs.tessera()], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    libraries = re.findall(r"NEEDED.*\[(.*)\]", head)
+    assert "libcurl.so.4" in libraries
+    for library in libraries:
+        owners = subprocess.run(["dpkg", "-S", f"*/{library}"], text=True, check=False,
+                                stdout=subprocess.PIPE).stdout
+        packages = {line.split(":")[0] for line in owners.splitlines()}
+        assert packages & installed, f"{library} is of {sorted(packages)}, none of which is in the image"
 
 
 def test_the_roles_are_enough_and_no_more(cluster, start_tessera):
