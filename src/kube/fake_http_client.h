@@ -102,6 +102,14 @@ class FakeHttpClient final : public HttpClient {
             end(id, tl::unexpected(std::move(error)));
         });
     }
+    // A stream's answer begins.
+    void open(CallId id, Nanoseconds after = Nanoseconds(0)) {
+        later_if_open(id, after, [this, id] {
+            if (const auto& told = calls_.at(id).on_open) {
+                told();
+            }
+        });
+    }
     void line(CallId id, std::string text, Nanoseconds after = Nanoseconds(0)) {
         later_if_open(id, after, [this, id, text = std::move(text)] {
             Open& open = calls_.at(id);
@@ -157,6 +165,7 @@ class FakeHttpClient final : public HttpClient {
   private:
     struct Open {
         OnLine on_line;
+        std::function<void()> on_open;
         Done done;
         Nanoseconds timeout;
         Nanoseconds last_byte;
@@ -166,7 +175,8 @@ class FakeHttpClient final : public HttpClient {
     CallId start(ClientCall call, OnLine on_line, Done done) {
         const CallId id = next_id();
         const bool streams = on_line != nullptr;
-        calls_.emplace(id, Open{std::move(on_line), std::move(done), call.timeout, time_.now()});
+        calls_.emplace(
+            id, Open{std::move(on_line), call.on_open, std::move(done), call.timeout, time_.now()});
         if (closed_) {
             later_if_open(id, Nanoseconds(0), [this, id] {
                 end(id, fail(ErrorKind::conflict, "the client was closed"));

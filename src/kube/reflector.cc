@@ -59,6 +59,7 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
         return synced_ &&
                (since == 0 || options_.clock().value() - since <= options_.grace.value());
     }
+    bool current() const { return synced_ && watching_; }
     Nanoseconds last_contact() const { return Nanoseconds(last_contact_); }
     ReflectorCounts counts() const {
         const std::lock_guard lock(report_mutex_);
@@ -204,10 +205,12 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
                                                {"fieldSelector", options_.field_selector}}),
             .timeout = options_.silence};
         count(&ReflectorCounts::watches);
+        watching_ = false;
         watch_began_ = last_line_ = options_.clock();
         lines_ = 0;
         verdict_.reset();
         ++round_;
+        call.on_open = guarded<>([](State& self) { self.watching_ = true; });
         // A line is answered, so it has a guard of its own.
         auto on_line = [self = shared_from_this(), round = round_](std::string_view line) {
             const std::lock_guard lock(self->mutex_);
@@ -272,6 +275,7 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
                            error.retry_after};
     }
     void watch_ended(Expected<ClientAnswer> got, const ClientCall& call) {
+        watching_ = false;
         const Nanoseconds now = options_.clock();
         if (!verdict_ && !got && got.error().kind == ErrorKind::environment &&
             now - last_line_ >= options_.silence) {
@@ -329,6 +333,7 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
     Nanoseconds last_line_{};
 
     std::atomic<bool> synced_ = false;
+    std::atomic<bool> watching_ = false;           // the API server has begun to answer a watch
     std::atomic<std::int64_t> failing_since_ = 0;  // 0: not failing
     std::atomic<std::int64_t> last_contact_ = 0;
     mutable std::mutex report_mutex_;
@@ -344,6 +349,7 @@ void Reflector::start() { state_->start(); }
 void Reflector::stop() { state_->stop(); }
 bool Reflector::synced() const { return state_->synced(); }
 bool Reflector::healthy() const { return state_->healthy(); }
+bool Reflector::current() const { return state_->current(); }
 Nanoseconds Reflector::last_contact() const { return state_->last_contact(); }
 ReflectorCounts Reflector::counts() const { return state_->counts(); }
 std::string Reflector::last_error() const { return state_->last_error(); }

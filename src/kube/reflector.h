@@ -78,6 +78,8 @@ class Reflector {
     bool synced() const;  // a whole list was told
     // Synced, and not failing for longer than the grace.
     bool healthy() const;
+    // Synced, and a watch is open now: what happened before a moment ago has been told.
+    bool current() const;
     // When the API server was last heard of, by the clock; 0: never.
     Nanoseconds last_contact() const;
     ReflectorCounts counts() const;

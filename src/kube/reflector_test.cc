@@ -88,6 +88,32 @@ class World {
     }
 };
 
+TEST(Reflector, IsCurrentWhileAWatchIsOpen) {
+    World world;
+    world.server.put("a", 1);
+    bool held = true;
+    world.fault = [&](FakeHttpClient& to, const FakeCall& call) {
+        if (call.streams && !held) {
+            to.open(call.id);
+        }
+        return call.streams;
+    };
+    world.start();
+    world.time.run_for(seconds(1));
+    EXPECT_TRUE(world.reflector.synced());
+    EXPECT_FALSE(world.reflector.current()) << "the watch has been asked for, and is not answered";
+    world.http.open(world.watch);
+    world.time.run_for(seconds(1));
+    EXPECT_TRUE(world.reflector.current());
+    held = false;
+    world.http.cut(world.watch);
+    world.time.run_for(milliseconds(2));
+    EXPECT_FALSE(world.reflector.current());
+    EXPECT_TRUE(world.reflector.healthy()) << "for a moment, that is nothing";
+    world.time.run_for(seconds(2));
+    EXPECT_TRUE(world.reflector.current()) << "by the next watch";
+}
+
 TEST(Reflector, ListsByPagesAndThenWatches) {
     World world;
     for (const char* name : {"a", "b", "c", "d", "e"}) {

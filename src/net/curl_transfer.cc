@@ -263,7 +263,7 @@ bool CurlTransfer::set_headers(const ClientCall& call, const std::string& token)
     return good && set(handle_.get(), CURLOPT_HTTPHEADER, list);
 }
 
-std::size_t CurlTransfer::header(char*, std::size_t size, std::size_t count, void* self) {
+std::size_t CurlTransfer::header(char* data, std::size_t size, std::size_t count, void* self) {
     auto& transfer = *static_cast<CurlTransfer*>(self);
     transfer.last_byte_ns_ = steady_now_ns();
     transfer.header_bytes_ += size * count;
@@ -271,7 +271,17 @@ std::size_t CurlTransfer::header(char*, std::size_t size, std::size_t count, voi
         transfer.fault_ = Fault::headers_too_large;
         return 0;
     }
+    if (std::string_view(data, size * count) == "\r\n") {
+        transfer.headers_ended();
+    }
     return size * count;
+}
+
+void CurlTransfer::headers_ended() const {
+    const int code = status();
+    if (on_line_ != nullptr && !muted_ && code >= 200 && code < 300 && call_->on_open) {
+        call_->on_open();
+    }
 }
 
 std::size_t CurlTransfer::write(char* data, std::size_t size, std::size_t count, void* self) {

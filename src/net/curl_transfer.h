@@ -61,6 +61,7 @@ class CurlTransfer {
     bool set_headers(const ClientCall& call, const std::string& token);
     static std::size_t write(char* data, std::size_t size, std::size_t count, void* self);
     static std::size_t header(char* data, std::size_t size, std::size_t count, void* self);
+    void headers_ended() const;
     bool take(std::string_view data);
     bool take_lines(std::string_view data);
     bool tell(std::string_view line);

@@ -55,6 +55,8 @@ struct ClientCall {
     std::string content_type{};
     std::string body{};
     Nanoseconds timeout{30'000'000'000};  // of the whole call; of a stream: without a byte
+    // Of a stream: a 2xx answer has begun, whether or not a line follows soon.
+    std::function<void()> on_open{};
 };
 
 struct ClientAnswer {

@@ -325,6 +325,28 @@ TEST(HttpClientStream, LinesAreTheSameHoweverTheyAreCut) {
     }
 }
 
+TEST(HttpClientStream, ItsBeginIsToldBeforeAnyLine) {
+    std::promise<void> opened;
+    ScriptedServer server([&](ServedConnection& peer, const std::string& request) {
+        if (request.starts_with("GET /bad")) {
+            return peer.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
+        }
+        peer.write(kChunked);
+        opened.get_future().wait();  // or the test hangs: no line comes before it is told
+        peer.write_chunk("one\n");
+        return peer.write_chunk("");
+    });
+    const auto client = client_of({.base_url = server.url()});
+    const auto got =
+        stream_all(*client, {.path = "/", .on_open = [&opened] { opened.set_value(); }});
+    ASSERT_TRUE(got.end) << got.end.error().message;
+    EXPECT_THAT(got.lines, testing::ElementsAre("one"));
+    bool told = false;
+    const auto bad = stream_all(*client, {.path = "/bad", .on_open = [&told] { told = true; }});
+    ASSERT_TRUE(bad.end) << bad.end.error().message;
+    EXPECT_FALSE(told) << "of a refusal";
+}
+
 TEST(HttpClientStream, ABadStatusIsAnswered) {
     ScriptedServer server(always(answer_text(410, "gone\nfor good\n")));
     const auto got = stream_all(*client_of({.base_url = server.url()}), {.path = "/"});

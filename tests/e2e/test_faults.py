@@ -192,7 +192,6 @@ def test_a_watch_that_is_too_old_starts_anew(cluster, running, to_api):
     assert to_api.count("GET", r"/api/v1/pods\?(?!.*watch=)") > lists
 
 
-@pytest.mark.xfail(reason="filter says no on an old view, and kube-scheduler waits for the next event")
 def test_an_old_view_parks_no_pod(cluster, running, to_api, to_tessera):
     """kube-scheduler learns that a GPU is free, asks, and Tessera has not heard of it yet."""
     create(cluster, "first", 16)

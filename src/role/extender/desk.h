@@ -35,6 +35,7 @@ class Desk {
 
     const ExtenderPorts& ports() const { return ports_; }
     Nanoseconds now() const { return ports_.now(); }
+    bool current() const { return !ports_.current || ports_.current(); }
     // Why there is no deciding now; empty when there is.
     std::string why_not_ready();
 

@@ -39,6 +39,8 @@ struct ExtenderPorts {
     std::function<std::string()> why_not_ready;
     std::function<std::string()> metrics;  // Prometheus' text format
     std::string version;
+    // False: what is known of the cluster may be some moments old. Empty: always true.
+    std::function<bool()> current{};
 };
 
 class Extender {

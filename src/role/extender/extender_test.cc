@@ -72,6 +72,21 @@ TEST_F(ExtenderTest, FilterSaysWhyNodesDoNotFit) {
               R"(GPU"},"FailedAndUnresolvableNodes":null,"Error":""})");
 }
 
+TEST_F(ExtenderTest, AnOldViewSaysYesButNotNo) {
+    rig_.list({gpushare_node("gpu-a", 32, 2)});
+    rig_.current = false;
+    EXPECT_EQ(rig_.post("/tessera/filter", names_body(gpushare_pod("p", 12), {"gpu-a"})),
+              R"({"Nodes":null,"NodeNames":["gpu-a"],"FailedNodes":{},)"
+              R"("FailedAndUnresolvableNodes":null,"Error":""})");
+    rig_.post("/tessera/filter", names_body(gpushare_pod("q", 12), {"gpu-a"}));
+    const auto full = names_body(gpushare_pod("r", 12), {"gpu-a"});
+    const std::string old = rig_.post("/tessera/filter", full);
+    EXPECT_NE(old.find("try again in a moment"), std::string::npos) << old;
+    rig_.current = true;
+    const std::string now = rig_.post("/tessera/filter", full);
+    EXPECT_NE(now.find("at most 4096 free"), std::string::npos) << now;
+}
+
 TEST_F(ExtenderTest, WholeNodesComeBackAsTheyCame) {
     two_gpushare_nodes();
     const std::string a = gpushare_node("gpu-a", 32, 2);

@@ -58,7 +58,15 @@ Expected<void> judge_nodes(Desk& desk, const Pod& pod, Scratch& scratch, Refusal
     const Nanoseconds now = desk.now();
     mirror->expire(now);
     find_candidates(*mirror, scratch.args, scratch.candidates);
+    // Asked before the decision: what is heard from now on can only make it better.
+    const bool current = desk.current();
     TESSERA_TRY(const Fit fit, mirror->filter(pod, scratch.candidates, {"", now}));
+    if (fit.fitting == 0 && !current) {
+        // A pod that fits nowhere waits until kube-scheduler hears of a change, and the change may
+        // be what we have not heard of yet. After an error it is tried again soon.
+        return fail(ErrorKind::conflict,
+                    "the cluster's state is being read again: try again in a moment");
+    }
     scratch.marks.assign(scratch.args.size(), 0);
     bool all_known = true;
     for (NodeIndex node : scratch.candidates) {

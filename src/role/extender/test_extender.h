@@ -116,22 +116,23 @@ class Rig {
     std::mutex mutex;
     Nanoseconds now{1'000'000'000'000};
     std::string why_not;
+    bool current = true;
     std::optional<BindEnding> at_once = BindEnding{BindResult::bound, ""};
     std::vector<BindPlan> plans;
     std::vector<std::function<void(BindEnding)>> pending;
-    Extender extender{
-        mirror,
-        mutex,
-        {[this] { return now; },
-         [this](BindPlan plan, std::function<void(BindEnding)> done) {
-             plans.push_back(std::move(plan));
-             if (at_once) {
-                 done(*at_once);
-             } else {
-                 pending.push_back(std::move(done));
-             }
-         },
-         [this] { return why_not; }, [] { return std::string("tessera_up 1\n"); }, "1.2.3"}};
+    Extender extender{mirror,
+                      mutex,
+                      {[this] { return now; },
+                       [this](BindPlan plan, std::function<void(BindEnding)> done) {
+                           plans.push_back(std::move(plan));
+                           if (at_once) {
+                               done(*at_once);
+                           } else {
+                               pending.push_back(std::move(done));
+                           }
+                       },
+                       [this] { return why_not; }, [] { return std::string("tessera_up 1\n"); },
+                       "1.2.3", [this] { return current; }}};
 };
 
 }  // namespace tessera::testing

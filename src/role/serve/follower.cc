@@ -1,5 +1,6 @@
 #include "role/serve/follower.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -100,6 +101,10 @@ std::string Follower::why_stale() const {
         }
     }
     return {};
+}
+
+bool Follower::current() const {
+    return std::ranges::all_of(kinds_, [](const Kind& kind) { return kind.reflector->current(); });
 }
 
 void Follower::tell(Metrics& metrics) const {

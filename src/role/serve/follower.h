@@ -44,6 +44,8 @@ class Follower {
     bool synced() const { return feed_.synced(); }
     // Why what we know may be old; empty when it is not.
     std::string why_stale() const;
+    // False for the moments in which a watch is opened again, and longer if that fails.
+    bool current() const;
     Nanoseconds last_tick() const { return Nanoseconds(last_tick_); }
     // As metrics; they refer to this object.
     void tell(Metrics& metrics) const;

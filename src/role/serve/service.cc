@@ -137,7 +137,8 @@ class RunningService final : public Service {
                     },
                 .why_not_ready = [this] { return why_not_ready(); },
                 .metrics = [this] { return metrics_text(); },
-                .version = options_.version};
+                .version = options_.version,
+                .current = [this] { return follower_->current(); }};
     }
     LeadershipPorts leadership_ports() {
         return {
