@@ -29,9 +29,9 @@ class Ending {
                 return;
             }
             mirror->bind_ended(pod_, ending.result, desk_.now());
-            const auto found = desk_.binds.find(owner_);
-            waiting = std::move(found->second.waiting);
-            desk_.binds.erase(found);
+            if (auto bind = desk_.binds.extract(owner_); !bind.empty()) {
+                waiting = std::move(bind.mapped().waiting);
+            }
         }
         if (ending.result != BindResult::bound && ending.message.empty()) {
             ending.message = "the API server did not say why the pod was not bound";

@@ -73,6 +73,8 @@ class RunningService final : public Service {
         }
         add_conditions();
         add_metrics();
+        // Before the server, whose threads answer at once and ask how it is.
+        follower_->start([this] { tick(); });
         HttpServerOptions server = options_.server;
         server.on_warning = [this](const std::string& text) { log_.warning(text); };
         // Asked for, and demanded by handle(): the kubelet's probes have none.
@@ -82,7 +84,7 @@ class RunningService final : public Service {
                                  meter_.around([this](HttpRequest& request, Responder respond) {
                                      handle(request, std::move(respond));
                                  })));
-        follower_->start([this] { tick(); });
+        add_server_metrics();
         if (leadership_ != nullptr) {
             leadership_->start();
         }
@@ -190,6 +192,8 @@ class RunningService final : public Service {
                       });
         metrics_.pull({"tessera_ready", "1 while this copy decides."}, MetricKind::gauge,
                       [this](const Metrics::Tell& tell) { tell({}, ready_.ready() ? 1 : 0); });
+    }
+    void add_server_metrics() {
         metrics_.pull({"tessera_http_connections", "Open connections."}, MetricKind::gauge,
                       [this](const Metrics::Tell& tell) {
                           tell({}, static_cast<double>(server_->counts().open));
