@@ -352,7 +352,7 @@ Expected<void> read_victims(ondemand::value value, bool meta, NodeVictims& out) 
     TESSERA_TRY(ondemand::object victims, as_object(value, {field}));
     return each_member(victims, [&](std::string_view key, ondemand::value inner) -> Expected<void> {
         if (same_key(key, "NumPDBViolations")) {
-            if (const auto error = inner.get_int64().get(out.pdb_violations)) {
+            if (inner.get_int64().get(out.pdb_violations) != simdjson::SUCCESS) {
                 return wrong({field, -1, "NumPDBViolations"}, inner, "a whole number");
             }
             return {};

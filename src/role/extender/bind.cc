@@ -1,5 +1,6 @@
 // bind: the share that is held, or one found now, written with the Binding itself. The answer comes
 // when the API server's has.
+#include <atomic>
 #include <utility>
 
 #include "role/extender/verbs.h"
@@ -22,12 +23,13 @@ class Ending {
     }
 
     void tell(BindEnding ending) {
+        // First of all: a port may keep what it has told of for longer than there is a desk.
+        if (told_.exchange(true)) {
+            return;
+        }
         std::vector<Responder> waiting;
         {
             const auto mirror = desk_.hold();
-            if (std::exchange(told_, true)) {
-                return;
-            }
             mirror->bind_ended(pod_, ending.result, desk_.now());
             if (auto bind = desk_.binds.extract(owner_); !bind.empty()) {
                 waiting = std::move(bind.mapped().waiting);
@@ -48,7 +50,7 @@ class Ending {
     const PodKey pod_;
     const std::string owner_;
     const int status_;
-    bool told_ = false;
+    std::atomic<bool> told_ = false;
 };
 
 }  // namespace

@@ -26,7 +26,6 @@ Follower::Follower(std::unique_ptr<HttpClient> http, FeedTarget target, Reflecto
                    Log& log)
     : http_(std::move(http)),
       clock_(reflector.clock),
-      log_(log),
       feed_(target, feed_options(log, [this] { applied(); })) {
     struct Source {
         std::string_view name;

@@ -62,7 +62,6 @@ class Follower {
 
     const std::unique_ptr<HttpClient> http_;
     const Clock clock_;
-    Log& log_;
     Feed feed_;
     std::array<Kind, 3> kinds_;
     std::function<void()> on_tick_;
