@@ -37,11 +37,17 @@ def place(cluster, body, node):
 
 
 def filter_says(tessera, pod, nodes, prefix="/gpushare-scheduler"):
-    """(nodes that fit, reasons) as kube-scheduler is told; asks for a pod that does not exist."""
-    status, body = tessera.request("POST", f"{prefix}/filter", question(pod, nodes))
-    assert status == 200, body
-    answer = json.loads(body)
-    assert not answer.get("Error"), answer
+    """(nodes that fit, reasons) as kube-scheduler is told; asks for a pod that does not exist.
+
+    While a watch is being opened, as after a start, a "no" is an error, and is asked for again.
+    """
+    def ask():
+        status, body = tessera.request("POST", f"{prefix}/filter", question(pod, nodes))
+        assert status == 200, body
+        answer = json.loads(body)
+        return None if "is being read again" in answer["Error"] else answer
+    answer = wait_until(ask, 30, "a decision on the state as it is")
+    assert not answer["Error"], answer
     return answer["NodeNames"] or [], {**(answer["FailedNodes"] or {}),
                                        **(answer["FailedAndUnresolvableNodes"] or {})}
 
