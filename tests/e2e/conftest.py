@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 
 import pytest
 
@@ -17,6 +18,11 @@ from rig.process import die_with_parent, wait_until  # noqa: E402
 TEST_SECONDS = 240
 
 
+def in_main_thread():
+    """Only there are signals handled. A worker of xdist now and then runs its tests elsewhere."""
+    return threading.current_thread() is threading.main_thread()
+
+
 def pytest_addoption(parser):
     parser.addoption("--scale", action="store_true", help="the tests of 5,000 nodes and long faults")
 
@@ -26,7 +32,8 @@ def pytest_configure(config):
     if hasattr(config, "workerinput"):
         die_with_parent(os.getppid())
     # A polite end takes the same way as Ctrl-C: fixtures end what they started.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if in_main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -49,6 +56,9 @@ def pytest_runtest_makereport(item, call):
 @pytest.fixture(autouse=True)
 def time_limit(request):
     """No test hangs: after its time it fails, and its fixtures are cleaned up."""
+    if not in_main_thread():
+        yield
+        return
     seconds = TEST_SECONDS * (8 if request.node.get_closest_marker("scale") else 1)
 
     def too_long(*_):

@@ -1,7 +1,7 @@
 """Programs the rig starts: each in a process group of its own, with a log, ended by its process id.
 
 A program dies with the test run that started it, also when that run is killed: the kernel ends it
-(PR_SET_PDEATHSIG). This is tied to the starting thread, so programs are started by the main thread.
+(PR_SET_PDEATHSIG). This is tied to the starting thread, so programs are started by the one that runs the tests.
 """
 
 import ctypes
@@ -15,6 +15,10 @@ import time
 
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+# Where the tests run: mostly the main thread, but a worker of xdist may choose another one.
+_home = threading.current_thread()
 
 
 class ProgramFailed(Exception):
@@ -77,7 +81,7 @@ class Program:
         return self.process is not None and self.process.poll() is None
 
     def start(self):
-        assert threading.current_thread() is threading.main_thread(), "see the head of this file"
+        assert threading.current_thread() is _home, "see the head of this file"
         assert not self.running, f"{self.name} runs already"
         parent = os.getpid()
         environment = dict(os.environ, **self.environment) if self.environment else None
