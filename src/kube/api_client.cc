@@ -54,7 +54,8 @@ ApiError api_error(const Expected<ClientAnswer>& answer, const ClientCall& call)
         fmt::format("{} {}", call.method, call.path.substr(0, call.path.find('?')));
     result.status = answer->status;
     result.retry_after = answer->retry_after;
-    result.unsure = answer->status >= 500 && answer->status != 503;
+    // A 503 too: it may come from a proxy that lost the server while that was at work.
+    result.unsure = answer->status >= 500;
     std::string said;
     if (const auto status = read_status(answer->body)) {
         result.reason = status->reason;

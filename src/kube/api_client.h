@@ -32,7 +32,7 @@ struct ApiError {
     bool unsure = false;
 
     // Worth another attempt: nothing was done, or nobody knows.
-    bool passing() const { return unsure || status == 429 || status == 503; }
+    bool passing() const { return unsure || status == 429; }
 };
 
 template <class T>

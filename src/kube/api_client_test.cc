@@ -106,7 +106,7 @@ TEST(ApiClient, ThrottledCallsWaitAsAsked) {
     Api api({{.status = 429, .body = "", .retry_after = seconds(2)},
              {.status = 503, .body = status_text("x", "y", R"({"retryAfterSeconds":3})")},
              {.status = 200, .body = "ok"}});
-    const auto got = api.run(ApiCall::create("/p", "b").within(seconds(20)));
+    const auto got = api.run(ApiCall::replace("/p", "b").within(seconds(20)));
     ASSERT_TRUE(got && *got);
     EXPECT_EQ(**got, "ok");
     ASSERT_EQ(api.at.size(), 3);
@@ -137,7 +137,7 @@ TEST(ApiClient, WithoutADeadlineThereIsOneAttempt) {
 }
 
 TEST(ApiClient, WhatMayNotBeDoneTwiceIsNotRepeatedWhenNobodyKnows) {
-    for (const int status : {0, 500, 504}) {
+    for (const int status : {0, 500, 502, 503, 504}) {
         Api api({{.status = status, .body = ""}});
         const auto got = api.run(ApiCall::create("/p", "").within(seconds(10)));
         ASSERT_TRUE(got && !*got);

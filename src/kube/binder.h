@@ -60,6 +60,9 @@ struct BinderOptions {
     BackoffRange backoff{Nanoseconds(50'000'000), Nanoseconds(1'000'000'000)};
     std::size_t max_in_flight = 32;
     std::size_t max_waiting = 4096;  // more are refused
+    // Asked before every POST, repeats included, on the client's thread: whether this copy may
+    // still write. Empty: it always may.
+    std::function<bool()> may_write{};
     // After each write and undo, on the client's thread.
     std::function<void(const BindRequest&, const JournalEntry&)> journal{};
     Clock clock = boot_time_now;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/json_writer.h"
@@ -69,15 +70,20 @@ class BindingAttempt : public std::enable_shared_from_this<BindingAttempt> {
     }
 
   private:
+    // Without a deadline, so that the client repeats nothing by itself: each POST comes through
+    // here.
     void post() {
+        if (tools_->may_write && !tools_->may_write()) {
+            refuse("this copy is not the leader any more; try again");
+            return;
+        }
         ApiCall call = ApiCall::create(pod_path(*request_, "binding"), binding_json(*request_));
+        call.http.timeout = std::clamp(left(), Nanoseconds(1), tools_->call_timeout);
         send(std::move(call), &BindingAttempt::posted);
     }
 
     void send(ApiCall call, void (BindingAttempt::*then)(ApiResult<std::string>)) {
-        call.http.timeout = tools_->call_timeout;
-        call.backoff = tools_->backoff;
-        tools_->api.send(std::move(call).within(std::max(left(), Nanoseconds(1))),
+        tools_->api.send(std::move(call),
                          [self = shared_from_this(), then](ApiResult<std::string> got) {
                              (self.get()->*then)(std::move(got));
                          });
@@ -97,6 +103,8 @@ class BindingAttempt : public std::enable_shared_from_this<BindingAttempt> {
         } else if (error.unsure || (error.status == 0 && sent)) {
             may_have_landed_ = true;
             look();
+        } else if (error.status == 429) {
+            again(error.retry_after);
         } else if (error.status == 403) {
             refuse("the role of this program lacks create on pods/binding: " + last_);
         } else {
@@ -110,7 +118,10 @@ class BindingAttempt : public std::enable_shared_from_this<BindingAttempt> {
             unknown("there was no time left to look at the pod");
             return;
         }
-        send(ApiCall::get(pod_path(*request_, "")), &BindingAttempt::seen);
+        ApiCall call = ApiCall::get(pod_path(*request_, ""));
+        call.http.timeout = tools_->call_timeout;
+        call.backoff = tools_->backoff;
+        send(std::move(call).within(left()), &BindingAttempt::seen);
     }
     void seen(ApiResult<std::string> got) {
         if (!got) {
@@ -153,8 +164,8 @@ class BindingAttempt : public std::enable_shared_from_this<BindingAttempt> {
             finish({WriteEnd::done, {}});
         }
     }
-    void again() {
-        const Nanoseconds wait = backoff_.next(tools_->rng);
+    void again(std::optional<Nanoseconds> asked = std::nullopt) {
+        const Nanoseconds wait = backoff_.next(tools_->rng, asked);
         if (wait >= left()) {
             refuse(last_);
             return;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,7 @@ struct BindingTools {
           clock(options.clock),
           call_timeout(options.call_timeout),
           backoff(options.backoff),
+          may_write(options.may_write),
           rng(options.seed) {}
 
     HttpClient& http;
@@ -28,7 +30,8 @@ struct BindingTools {
     const Clock clock;
     const Nanoseconds call_timeout;
     const BackoffRange backoff;
-    Rng rng;  // used on the client's thread
+    const std::function<bool()> may_write;  // empty: always
+    Rng rng;                                // used on the client's thread
     std::atomic<std::uint64_t> looked = 0;
 };
 

@@ -47,6 +47,7 @@ struct Rig {
             journal.push_back(of.name + " " + std::string(entry.write) + " " +
                               std::string(step_name(entry.step)));
         };
+        options.may_write = [this] { return may_write; };
         binder.emplace(http, options);
     }
 
@@ -99,6 +100,7 @@ struct Rig {
     std::vector<std::string> calls;
     std::vector<std::string> journal;
     std::size_t open = 0;
+    bool may_write = true;
     Nanoseconds took{};
     VirtualTime time;
     FakeHttpClient http{time,
@@ -215,7 +217,8 @@ TEST(Binder, FaultsOnTheWay) {
         {"500, all done", {{Fate::lost_after, 500}}, BindEnd::bound, {"POST", "GET"}},
         {"504, all done", {{Fate::lost_after, 504}}, BindEnd::bound, {"POST", "GET"}},
         {"429", {{Fate::well, 429}}, BindEnd::bound, {"POST", "POST"}},
-        {"503", {{Fate::well, 503}, {Fate::well, 503}}, BindEnd::bound, {"POST", "POST", "POST"}},
+        {"503, nothing done", {{Fate::well, 503}}, BindEnd::bound, {"POST", "GET", "POST"}},
+        {"503, all done", {{Fate::lost_after, 503}}, BindEnd::bound, {"POST", "GET"}},
         {"409 without a reason", {{Fate::well, 409}}, BindEnd::bound, {"POST", "GET", "POST"}},
         {"the look fails once",
          {{Fate::lost_after}, {Fate::well, 500}},
@@ -248,6 +251,24 @@ TEST(Binder, FaultsOnTheWay) {
             EXPECT_EQ(outcome.message, "") << name;
             EXPECT_EQ(rig.pods.find("a")->node, "n1") << name;
         }
+    }
+}
+
+TEST(Binder, WhoMayNotWriteAnyMorePostsNothing) {
+    Rig none;
+    none.may_write = false;
+    const auto refused = none.bind();
+    EXPECT_EQ(refused.end, BindEnd::refused);
+    EXPECT_THAT(refused.message, HasSubstr("not the leader any more"));
+    EXPECT_THAT(none.calls, IsEmpty());
+
+    // Nor a second time; the first may have been carried out.
+    for (const auto& [fate, end] : {std::pair(Script{Fate::well, 429}, BindEnd::refused),
+                                    std::pair(Script{Fate::lost_before}, BindEnd::unknown)}) {
+        Rig rig({fate});
+        rig.time.after(milliseconds(1), [&] { rig.may_write = false; });
+        EXPECT_EQ(rig.bind().end, end);
+        EXPECT_EQ(std::count(rig.calls.begin(), rig.calls.end(), "POST"), 1);
     }
 }
 

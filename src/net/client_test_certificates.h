@@ -32,7 +32,7 @@ struct TestIdentity {
 };
 
 struct TestLeaf {
-    std::string name;   // common name
+    std::string name;   // common name; may be empty
     std::string dns{};  // subject alternative names; either may be empty
     std::string address{};
 };
@@ -72,6 +72,9 @@ class TestAuthority {
         X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
         X509_gmtime_adj(X509_getm_notAfter(certificate), 86400);
         X509_set_pubkey(certificate, key);
+        if (name.empty()) {
+            return;
+        }
         X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_UTF8,
                                    reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
     }

@@ -31,7 +31,7 @@ struct HttpRequest {
     std::string path;   // "/tessera/filter", without the query
     std::string query;  // behind the "?", as it was sent
     std::string body;   // with kBodyPadding bytes to spare
-    std::string peer;   // common name of a verified client certificate; empty without
+    std::string peer;   // name of a verified client certificate; empty without
 };
 
 struct HttpResponse {

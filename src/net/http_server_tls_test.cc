@@ -148,9 +148,13 @@ TEST_F(HttpServerTls, ClientCertificatesAreVerified) {
     const auto good = ask(authority_, authority_.issue({.name = "kube-scheduler"}));
     ASSERT_TRUE(good) << good.error().message;
     EXPECT_EQ(good->body, "kube-scheduler:hello");
+    EXPECT_EQ(ask(authority_, authority_.issue({.name = "", .dns = "scheduler.example"}))->body,
+              "scheduler.example:hello");
+    EXPECT_EQ(ask(authority_, authority_.issue({.name = "", .address = "127.0.0.1"}))->body,
+              "a certificate without a name:hello");
     EXPECT_FALSE(ask(authority_)) << "none shown";
     EXPECT_FALSE(ask(authority_, TestAuthority("stranger").issue({.name = "kube-scheduler"})));
-    EXPECT_EQ(server_->counts().requests, 1U);
+    EXPECT_EQ(server_->counts().requests, 3U);
     EXPECT_EQ(server_->counts().refused, 2U);
 }
 

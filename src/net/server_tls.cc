@@ -3,6 +3,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -159,6 +160,28 @@ ServerTlsFiles::Stamp ServerTlsFiles::stamp_of_files() const {
     return stamp;
 }
 
+namespace {
+
+// Certificates of services often have no common name. Never empty: the peer was verified.
+std::string alternative_name(const X509* certificate) {
+    std::string found = "a certificate without a name";
+    auto* const names = static_cast<GENERAL_NAMES*>(
+        X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+    for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
+        const GENERAL_NAME* one = sk_GENERAL_NAME_value(names, i);
+        if (one->type == GEN_DNS || one->type == GEN_URI || one->type == GEN_EMAIL) {
+            const ASN1_STRING* text = one->d.ia5;
+            found.assign(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                         static_cast<std::size_t>(ASN1_STRING_length(text)));
+            break;
+        }
+    }
+    GENERAL_NAMES_free(names);
+    return found;
+}
+
+}  // namespace
+
 std::string verified_peer(const ssl_st* connection) {
     const X509* certificate = SSL_get0_peer_certificate(connection);
     if (certificate == nullptr || SSL_get_verify_result(connection) != X509_V_OK) {
@@ -167,7 +190,7 @@ std::string verified_peer(const ssl_st* connection) {
     X509_NAME* name = X509_get_subject_name(certificate);
     const int at = X509_NAME_get_index_by_NID(name, NID_commonName, -1);
     if (at < 0) {
-        return {};
+        return alternative_name(certificate);
     }
     unsigned char* text = nullptr;
     const int size =

@@ -1,9 +1,16 @@
 #include "telemetry/readiness.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
+#include <string_view>
 #include <utility>
 
 namespace tessera {
+namespace {
+
+constexpr std::string_view kNoCondition = "no condition was set up";
+
+}  // namespace
 
 std::string Readiness::Condition::why_not() const {
     if (check_) {
@@ -36,16 +43,21 @@ std::vector<const Readiness::Condition*> Readiness::all() const {
     return list;
 }
 
-bool Readiness::ready() const {
+bool Readiness::ready() const { return why_not().empty(); }
+
+std::string Readiness::why_not() const {
     const auto list = all();
-    return !list.empty() && std::all_of(list.begin(), list.end(), [](const Condition* condition) {
-        return condition->why_not().empty();
-    });
+    for (const Condition* condition : list) {
+        if (std::string why = condition->why_not(); !why.empty()) {
+            return why;
+        }
+    }
+    return list.empty() ? std::string(kNoCondition) : "";
 }
 
 Readiness::Answer Readiness::answer() const {
     const auto list = all();
-    Answer answer{!list.empty(), list.empty() ? "no condition was set up\n" : ""};
+    Answer answer{!list.empty(), list.empty() ? fmt::format("{}\n", kNoCondition) : ""};
     for (const Condition* condition : list) {
         const std::string why_not = condition->why_not();
         answer.ready = answer.ready && why_not.empty();

@@ -59,6 +59,8 @@ class Readiness {
     void watch(std::string name, std::function<std::string()> why_not);
 
     bool ready() const;
+    // Of the first condition that does not hold, in the order they were added; empty: ready.
+    std::string why_not() const;
     Answer answer() const;
 
   private:

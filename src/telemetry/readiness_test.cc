@@ -19,11 +19,14 @@ TEST(Readiness, AllMustHold) {
     EXPECT_EQ(ready.answer().text,
               "no ledger: the pods have not been read yet\nno leader: held by b\n");
     EXPECT_FALSE(ready.answer().ready);
+    EXPECT_EQ(ready.why_not(), "the pods have not been read yet");
     ledger.holds();
+    EXPECT_EQ(ready.why_not(), "held by b");
     EXPECT_EQ(ready.answer().text, "ok ledger\nno leader: held by b\n");
     EXPECT_FALSE(ready.ready());
     leading = true;
     EXPECT_TRUE(ready.ready());
+    EXPECT_EQ(ready.why_not(), "");
     EXPECT_TRUE(ready.answer().ready);
     EXPECT_EQ(ready.answer().text, "ok ledger\nok leader\n");
     ledger.fails("the watch is silent");

@@ -157,7 +157,9 @@ def test_not_ready_before_everything_is_listed(cluster, start_tessera, to_api):
     assert tessera.request("GET", "/healthz")[0] == 200
     assert tessera.request("GET", "/readyz")[0] == 503
     asked = question(objects.gpushare_pod("p", 1), ["gpu-a"])
-    assert tessera.request("POST", "/gpushare-scheduler/filter", asked)[0] == 503
+    assert tessera.request("POST", "/tessera/filter", asked)[0] == 503
+    status, body = tessera.request("POST", "/gpushare-scheduler/filter", asked)
+    assert status == 200 and b"have not all been listed yet" in body, "as the original tells errors"
     held.release()
     wait_until(tessera.is_ready, 30, "ready once the pods are listed")
 

@@ -34,7 +34,7 @@ def two(cluster, start_tessera):
 
 def filter_status(tessera, units=1):
     asked = question(objects.gpushare_pod("asked", units), ["gpu-a"])
-    return tessera.request("POST", "/gpushare-scheduler/filter", asked)[0]
+    return tessera.request("POST", "/tessera/filter", asked)[0]
 
 
 def test_only_the_leader_is_ready(cluster, two):

@@ -14,8 +14,8 @@ constexpr std::size_t kMostWaiting = 16;
 // The end of one bind, told once: by the port, or by its having dropped the call.
 class Ending {
   public:
-    Ending(Desk& desk, PodKey pod, std::string owner, int error_status)
-        : desk_(desk), pod_(std::move(pod)), owner_(std::move(owner)), status_(error_status) {}
+    Ending(Desk& desk, PodKey pod, std::string owner, Refuse refuse)
+        : desk_(desk), pod_(std::move(pod)), owner_(std::move(owner)), refuse_(refuse) {}
     Ending(const Ending&) = delete;
     Ending& operator=(const Ending&) = delete;
     ~Ending() {
@@ -40,8 +40,7 @@ class Ending {
         }
         const bool bound = ending.result == BindResult::bound;
         for (Responder& respond : waiting) {
-            respond({.status = bound ? 200 : status_,
-                     .body = write_binding_result(bound ? "" : ending.message)});
+            respond(bound ? error_answer(200, "") : refuse_(200, ending.message));
         }
     }
 
@@ -49,7 +48,7 @@ class Ending {
     Desk& desk_;
     const PodKey pod_;
     const std::string owner_;
-    const int status_;
+    const Refuse refuse_;
     std::atomic<bool> told_ = false;
 };
 
@@ -57,14 +56,11 @@ class Ending {
 
 void bind(Desk& desk, Call& call, Responder respond) {
     const auto asked = Scratch::of_thread().reader.binding(call.request.body);
-    const auto failed = [&](int status, std::string_view message) {
-        respond({.status = status, .body = write_binding_result(message)});
-    };
     if (!asked) {
-        return failed(400, asked.error().message);
+        return respond(call.refuse(400, asked.error().message));
     }
     if (asked->pod_name.empty() || asked->pod_space.empty() || asked->node.empty()) {
-        return failed(400, "PodName, PodNamespace and Node are needed to bind a pod");
+        return respond(call.refuse(400, "PodName, PodNamespace and Node are needed to bind a pod"));
     }
     PodKey pod{asked->pod_space, asked->pod_name, asked->pod_uid};
     Expected<BindPlan> plan = fail(ErrorKind::internal, "");
@@ -88,13 +84,13 @@ void bind(Desk& desk, Call& call, Responder respond) {
         }
     }
     if (!plan) {
-        return failed(call.bind_error_status, plan.error().message);
+        return respond(call.refuse(200, plan.error().message));
     }
     if (plan->bound_already) {
-        return failed(200, "");
+        return respond(error_answer(200, ""));
     }
     const auto ending =
-        std::make_shared<Ending>(desk, std::move(pod), std::move(owner), call.bind_error_status);
+        std::make_shared<Ending>(desk, std::move(pod), std::move(owner), call.refuse);
     desk.ports().bind(std::move(*plan), [ending](BindEnding how) { ending->tell(std::move(how)); });
 }
 

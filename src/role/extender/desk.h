@@ -52,11 +52,14 @@ class Desk {
     ExtenderPorts ports_;
 };
 
+// An answer that says why there is none, in the shape and with the status of a route.
+using Refuse = HttpResponse (*)(int status, std::string_view message);
+
 // One request on its way.
 struct Call {
     HttpRequest& request;
-    std::string_view node{};  // of /inspect/NODE
-    int bind_error_status = 200;
+    std::string_view node;  // of /inspect/NODE
+    Refuse refuse;
 };
 
 // Buffers of a thread, kept from call to call: a list of 5,000 names allocates nothing.

@@ -51,7 +51,7 @@ void Scratch::trim() {
 }
 
 HttpResponse error_answer(int status, std::string_view message) {
-    return {.status = status, .body = write_binding_result(message) + "\n"};
+    return {.status = status, .body = write_binding_result(message)};
 }
 
 void find_candidates(const Mirror& mirror, const ExtenderArgs& args,
@@ -78,14 +78,14 @@ void Extender::handle(HttpRequest& request, Responder respond) {
     const Route& route = *match.route;
     if (route.needs == Needs::lead) {
         if (const std::string why = desk_->why_not_ready(); !why.empty()) {
-            respond(error_answer(503, why));
+            respond(route.refuse(503, why));
             return;
         }
     } else if (route.needs == Needs::listed && !desk_->hold()->synced()) {
         respond(error_answer(503, "nodes and pods have not all been listed yet"));
         return;
     }
-    Call call{request, match.node, route.bind_error_status};
+    Call call{request, match.node, route.refuse};
     route.run(*desk_, call, std::move(respond));
 }
 

@@ -1,6 +1,6 @@
 // What a stock kube-scheduler asks an HTTP extender, answered by a mirror of the cluster.
 //
-//   Extender extender(mirror, mutex, {.now = wall_time_now, .bind = ..., .why_not_ready = ...});
+//   Extender extender(mirror, mutex, {.now = boot_time_now, .bind = ..., .why_not_ready = ...});
 //   HttpServer::start(options, [&](HttpRequest& request, Responder respond) {
 //       extender.handle(request, std::move(respond));
 //   });

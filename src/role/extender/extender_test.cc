@@ -43,6 +43,9 @@ class ExtenderTest : public ::testing::Test {
     Rig rig_;
 };
 
+// A filter that tells nothing but why; the sentence follows.
+const std::string kNoNodes = R"({"Nodes":null,"NodeNames":null,"FailedNodes":null,)"
+                             R"("FailedAndUnresolvableNodes":null,"Error":)";
 constexpr const char* kBothFit = R"({"Nodes":null,"NodeNames":["gpu-b","gpu-a"],"FailedNodes":{},)"
                                  R"("FailedAndUnresolvableNodes":null,"Error":""})";
 
@@ -295,7 +298,7 @@ TEST_F(ExtenderTest, ABindThatIsDroppedIsAnsweredAndItsShareStaysForAWhile) {
     ASSERT_TRUE(answer->has_value());
     EXPECT_NE((*answer)->body.find("whether it was made is unknown"), std::string::npos);
     EXPECT_EQ(used("gpu-a"), 8 * 1024);
-    rig_.now = Nanoseconds(rig_.now.value() + 21'000'000'000);
+    rig_.now = Nanoseconds(rig_.now.value() + 61'000'000'000);
     rig_.post("/tessera/filter", names_body(gpushare_pod("q", 16), {"gpu-a"}));
     EXPECT_EQ(used("gpu-a"), 16 * 1024);
 }
@@ -395,12 +398,19 @@ TEST_F(ExtenderTest, ProbesAndTheStandby) {
     EXPECT_EQ(rig_.get("/version"), "1.2.3\n");
     EXPECT_EQ(rig_.get("/metrics"), "tessera_up 1\n");
     rig_.why_not = "this copy is not the leader";
-    for (const char* path : {"/tessera/filter", "/tessera/prioritize", "/tessera/bind",
-                             "/tessera/preempt", "/gpushare-scheduler/filter", "/scheduler/bind"}) {
+    const std::pair<const char*, int> refusals[] = {
+        {"/tessera/filter", 503},   {"/tessera/prioritize", 503},
+        {"/tessera/bind", 503},     {"/tessera/preempt", 503},
+        {"/scheduler/bind", 500},   {"/gpushare-scheduler/filter", 200},
+        {"/scheduler/filter", 200},
+    };
+    for (const auto& [path, status] : refusals) {
         const HttpResponse answer =
             rig_.call("POST", path, names_body(gpushare_pod("p", 8), {"gpu-a"}));
-        EXPECT_EQ(answer.status, 503) << path;
-        EXPECT_EQ(answer.body, "{\"Error\":\"this copy is not the leader\"}\n");
+        EXPECT_EQ(answer.status, status) << path;
+        const bool filter = std::string_view(path).ends_with("filter");
+        EXPECT_EQ(answer.body, filter ? kNoNodes + R"("this copy is not the leader"})"
+                                      : R"({"Error":"this copy is not the leader"})");
     }
     EXPECT_EQ(rig_.call("GET", "/readyz").body, "this copy is not the leader\n");
     EXPECT_EQ(rig_.call("GET", "/tessera/inspect").status, 200);
@@ -448,6 +458,14 @@ TEST_F(ExtenderTest, BadRequestsGetAClearAnswerAndChangeNothing) {
             EXPECT_TRUE(parse_json(answer.body)) << answer.body;
             EXPECT_LT(answer.body.size(), 2000U);
         }
+    }
+    // The originals: always 200 for a filter, always 500 for a bind that came to nothing.
+    for (const char* path : {"/gpushare-scheduler/filter", "/scheduler/filter"}) {
+        const std::string answer = rig_.post(path, bodies[1]);
+        EXPECT_TRUE(answer.starts_with(kNoNodes + R"("the request is not valid JSON)")) << answer;
+    }
+    for (const char* path : {"/gpushare-scheduler/bind", "/scheduler/bind"}) {
+        EXPECT_EQ(rig_.call("POST", path, bodies[1]).status, 500);
     }
     for (const std::string& body :
          {std::string("{\"NodeNames\":[\"gpu-a\"]}"), "{\"Pod\":" + pod + "}", std::string("{}")}) {

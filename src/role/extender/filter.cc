@@ -10,14 +10,7 @@ namespace {
 
 constexpr std::string_view kUnknownNode = "the node is not known to Tessera yet";
 
-HttpResponse answer(const FilterResult& result, int status = 200) {
-    return {.status = status, .body = write_filter_result(result)};
-}
-
-HttpResponse failed(int status, std::string_view message) {
-    static const ExtenderArgs none;
-    return answer({none, {}, {}, message}, status);
-}
+HttpResponse answer(const FilterResult& result) { return {.body = write_filter_result(result)}; }
 
 // What is wrong with the pod itself no retry and no other node mends. An Error would be retried
 // every few seconds, and a scheduler that may ignore us would place the pod without its GPU; so
@@ -56,7 +49,7 @@ void mark_refused(Mirror& mirror, const Pod& pod, const Fit& fit, Scratch& scrat
 Expected<void> judge_nodes(Desk& desk, const Pod& pod, Scratch& scratch, RefusalTexts& texts) {
     const auto mirror = desk.hold();
     const Nanoseconds now = desk.now();
-    mirror->expire(now);
+    mirror->expire(now, desk.current());
     find_candidates(*mirror, scratch.args, scratch.candidates);
     // Asked before the decision: what is heard from now on can only make it better.
     const bool current = desk.current();
@@ -80,17 +73,23 @@ Expected<void> judge_nodes(Desk& desk, const Pod& pod, Scratch& scratch, Refusal
 
 }  // namespace
 
+HttpResponse filter_error(int status, std::string_view message) {
+    static const ExtenderArgs none;
+    return {.status = status, .body = write_filter_result({none, {}, {}, message})};
+}
+
 HttpResponse filter(Desk& desk, Call& call) {
     Scratch& scratch = Scratch::of_thread();
     scratch.trim();
     if (const auto read = scratch.reader.args(call.request.body, scratch.args); !read) {
-        return failed(400, read.error().message);
+        return call.refuse(400, read.error().message);
     }
     if (scratch.args.pod.empty()) {
-        return failed(200, "the request has no Pod");
+        return filter_error(200, "the request has no Pod");
     }
     if (scratch.args.form == NodesForm::none) {
-        return failed(200, "the request has neither NodeNames (nodeCacheCapable: true) nor Nodes");
+        return filter_error(200,
+                            "the request has neither NodeNames (nodeCacheCapable: true) nor Nodes");
     }
     const auto pod = read_pod_json(scratch.args.pod);
     if (!pod) {
@@ -100,7 +99,7 @@ HttpResponse filter(Desk& desk, Call& call) {
     if (const auto judged = judge_nodes(desk, *pod, scratch, texts); !judged) {
         return judged.error().kind == ErrorKind::invalid
                    ? refuse_all(scratch, judged.error().message)
-                   : failed(200, judged.error().message);
+                   : filter_error(200, judged.error().message);
     }
     return answer({scratch.args, scratch.marks, texts.texts()});
 }

@@ -13,12 +13,18 @@ void answering(Desk& desk, Call& call, Responder respond) {
     respond(Verb(desk, call));
 }
 
-// kube-scheduler tells the text of an answer with status 200 only; the originals answer a failed
-// bind with 500, and whoever watches them for that finds it here.
-constexpr int kOriginalBindError = 500;
+// kube-scheduler tells the text of an answer with status 200 only. The originals answer every
+// filter so, and a bind that fails for whatever reason with 500; whoever watches them for that
+// finds it here.
+HttpResponse original_filter_error(int, std::string_view message) {
+    return filter_error(200, message);
+}
+HttpResponse original_bind_error(int, std::string_view message) {
+    return error_answer(500, message);
+}
 
 constexpr std::array kRoutes = std::to_array<Route>({
-    {"POST", "/tessera/filter", Needs::lead, answering<filter>},
+    {"POST", "/tessera/filter", Needs::lead, answering<filter>, filter_error},
     {"POST", "/tessera/prioritize", Needs::lead, answering<prioritize>},
     {"POST", "/tessera/bind", Needs::lead, bind},
     {"POST", "/tessera/preempt", Needs::lead, answering<preempt>},
@@ -28,15 +34,15 @@ constexpr std::array kRoutes = std::to_array<Route>({
     {"GET", "/tessera/version", Needs::nothing, answering<version>},
 
     // gpushare-scheduler-extender, and Co-scheML
-    {"POST", "/gpushare-scheduler/filter", Needs::lead, answering<filter>},
-    {"POST", "/gpushare-scheduler/bind", Needs::lead, bind, kOriginalBindError},
+    {"POST", "/gpushare-scheduler/filter", Needs::lead, answering<filter>, original_filter_error},
+    {"POST", "/gpushare-scheduler/bind", Needs::lead, bind, original_bind_error},
     {"GET", "/gpushare-scheduler/inspect", Needs::listed, answering<inspect_gpushare>},
     {"GET", "/gpushare-scheduler/inspect/", Needs::listed, answering<inspect_gpushare>},
 
     // elastic-gpu-scheduler
-    {"POST", "/scheduler/filter", Needs::lead, answering<filter>},
+    {"POST", "/scheduler/filter", Needs::lead, answering<filter>, original_filter_error},
     {"POST", "/scheduler/priorities", Needs::lead, answering<prioritize>},
-    {"POST", "/scheduler/bind", Needs::lead, bind, kOriginalBindError},
+    {"POST", "/scheduler/bind", Needs::lead, bind, original_bind_error},
     {"GET", "/scheduler/status", Needs::listed, answering<status_elastic>},
 
     // both of them, and whoever looks after the process

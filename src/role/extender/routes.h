@@ -21,7 +21,7 @@ struct Route {
     std::string_view path;  // one that ends in "/" is followed by the name of a node
     Needs needs = Needs::nothing;
     void (*run)(Desk&, Call&, Responder) = nullptr;
-    int bind_error_status = 200;
+    Refuse refuse = error_answer;
 };
 
 std::span<const Route> extender_routes();

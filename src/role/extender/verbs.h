@@ -6,6 +6,7 @@
 namespace tessera {
 
 HttpResponse filter(Desk& desk, Call& call);
+HttpResponse filter_error(int status, std::string_view message);
 HttpResponse prioritize(Desk& desk, Call& call);
 void bind(Desk& desk, Call& call, Responder respond);  // answers when the API server has
 HttpResponse preempt(Desk& desk, Call& call);

@@ -157,25 +157,68 @@ bool is_signed(const Pod& pod, std::string_view key) {
     return record != nullptr && signature != nullptr && signature_matches(key, *record, *signature);
 }
 
-// No grant is less than what its request asks for. False when devices are missing.
+// Grants under a name that no request has are those of the first request that lacks devices.
+void name_strangers(Grants& grants, const std::vector<GpuRequest>& requests) {
+    const auto count = [&](RequestIndex name) {
+        return std::count_if(grants.begin(), grants.end(),
+                             [&](const DeviceGrant& grant) { return grant.request == name; });
+    };
+    for (DeviceGrant& grant : grants) {
+        const bool known = std::any_of(requests.begin(), requests.end(), [&](const auto& request) {
+            return request.name == grant.request;
+        });
+        const auto lacking = std::find_if(
+            requests.begin(), requests.end(),
+            [&](const GpuRequest& request) { return count(request.name) < request.gpus; });
+        if (!known && lacking != requests.end()) {
+            grant.request = lacking->name;
+        }
+    }
+}
+
+// No grant is less than what its request asks for; where there are more grants than devices asked
+// for, as some systems split a request, all of them together are not. False when devices are
+// missing.
+bool raise_to_request(Grants& grants, const GpuRequest& request, const NodeSpec& node) {
+    std::size_t devices = 0;
+    MilliGpu milli;
+    MemoryMib memory;
+    MemoryMib asked_of_device;
+    const auto memory_on = [&](const DeviceGrant& grant) {
+        return request.memory_on(node.gpus[grant.gpu.slot()].memory);
+    };
+    for (const DeviceGrant& grant : grants) {
+        if (grant.request == request.name) {
+            ++devices;
+            milli = milli + grant.milli;
+            memory = memory + grant.memory;
+            asked_of_device = std::max(asked_of_device, memory_on(grant));
+        }
+    }
+    const bool split = devices > request.gpus && milli >= request.milli * request.gpus &&
+                       memory >= asked_of_device * request.gpus;
+    for (DeviceGrant& grant : grants) {
+        if (grant.request == request.name && !split) {
+            grant.milli = std::max(grant.milli, request.milli);
+            grant.memory = std::max(grant.memory, memory_on(grant));
+        }
+    }
+    return devices >= request.gpus;
+}
+
+// Whoever wrote the record, it counts no less than the pod asks for. False when devices are
+// missing.
 bool raise_to_demand(Placement& placement, const PodDemand& asked, const NodeSpec& node) {
     if (!asked.demand.wants_gpu()) {
         return true;
     }
     const std::size_t alternative =
         std::min<std::size_t>(placement.alternative, asked.demand.alternatives.size() - 1);
+    const auto& requests = asked.demand.alternatives[alternative].requests;
+    name_strangers(placement.grants, requests);
     bool complete = true;
-    for (const GpuRequest& request : asked.demand.alternatives[alternative].requests) {
-        std::size_t devices = 0;
-        for (DeviceGrant& grant : placement.grants) {
-            if (grant.request == request.name) {
-                grant.milli = std::max(grant.milli, request.milli);
-                const MemoryMib memory = request.memory_on(node.gpus[grant.gpu.slot()].memory);
-                grant.memory = std::max(grant.memory, memory);
-                ++devices;
-            }
-        }
-        complete = complete && devices >= request.gpus;
+    for (const GpuRequest& request : requests) {
+        complete = raise_to_request(placement.grants, request, node) && complete;
     }
     return complete;
 }
@@ -193,14 +236,13 @@ Expected<Held> held_within(const Pod& pod, const NodeSpec& node, DialectContext&
     if (recorded) {
         held.placement = *recorded;
         held.placement.admin_access = false;
-        held.devices_unknown = !raise_to_demand(held.placement, asked, node);
     } else {
         TESSERA_TRY(const auto foreign, foreign_record(pod, node, context));
         if (foreign) {
             held.placement.grants = foreign->grants;
         }
-        held.devices_unknown = asked.demand.wants_gpu() && !foreign;
     }
+    held.devices_unknown = !raise_to_demand(held.placement, asked, node);
     held.placement.node = context.names.nodes.intern(node.name);
     held.placement.cpu = asked.demand.cpu;
     held.placement.memory = asked.demand.memory;

@@ -33,8 +33,9 @@ struct Held {
     // It asks for GPUs, but nothing tells which it has, or not for all of them.
     bool devices_unknown = false;
 };
-// A record of ours that is not signed with the key, where there is one, tells the devices, and the
-// pod's demand how much of them: the larger counts, lest a forged one takes more than it says.
+// A foreign record, and one of ours that is not signed with the key where there is one, tells the
+// devices, and the pod's demand how much of them: the larger counts, lest a forged one takes more
+// than it says.
 Expected<Held> read_held(const Pod& pod, const NodeSpec& node, DialectContext& context,
                          std::string_view signing_key = {});
 

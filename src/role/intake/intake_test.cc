@@ -151,6 +151,49 @@ TEST(Records, WhatOthersPlacedCountsAsForeign) {
     EXPECT_EQ(held->placement.grants[1].memory, MemoryMib(2048));
 }
 
+// An annotation that says less than the limits do gives nobody the rest.
+TEST(Records, AForeignRecordCountsNoLessThanThePodAsksFor) {
+    for (const char* key : {"", "secret"}) {
+        World world;
+        const NodeSpec node = node_with({8192, 8192});
+        Pod theirs = pod({{"aliyun.com/gpu-mem", "8"}});
+        theirs.annotations = {{"ALIYUN_COM_GPU_MEM_IDX", "1"}, {"ALIYUN_COM_GPU_MEM_POD", "1"}};
+        auto held = read_held(theirs, node, world.context, key);
+        ASSERT_TRUE(held) << held.error().message;
+        EXPECT_FALSE(held->devices_unknown);
+        ASSERT_THAT(held->placement.grants, SizeIs(1));
+        EXPECT_EQ(held->placement.grants[0].gpu, GpuIndex(1));
+        EXPECT_EQ(held->placement.grants[0].memory, MemoryMib(8192));
+        // Two pieces that are too little together: each counts in full.
+        theirs.annotations["scheduler.framework.gpushare.allocation"] = R"({"0":{"0":1,"1":2}})";
+        held = read_held(theirs, node, world.context, key);
+        ASSERT_TRUE(held) << held.error().message;
+        ASSERT_THAT(held->placement.grants, SizeIs(2));
+        EXPECT_EQ(held->placement.grants[0].memory, MemoryMib(8192));
+    }
+}
+
+TEST(Records, AForgedRecordUnderAnotherNameCountsInFull) {
+    World world;
+    const NodeSpec node = node_with({1000, 1000});
+    Pod asking = pod({{"tessera.dev/gpu", "1"}});
+    Placement placement;
+    ASSERT_TRUE(round_trip(world, asking, node, placement));
+    std::string& record = asking.annotations.at("tessera.dev/placement");
+    for (const auto& [was, forged] : {std::pair(R"("request":"main")", R"("request":"else")"),
+                                      std::pair(R"("main":["main"])", R"("main":["else"])"),
+                                      std::pair(R"("milli":1000)", R"("milli":1)")}) {
+        ASSERT_NE(record.find(was), std::string::npos) << record;
+        record.replace(record.find(was), std::string_view(was).size(), forged);
+    }
+    const auto held = read_held(asking, node, world.context, "secret");
+    ASSERT_TRUE(held) << held.error().message;
+    EXPECT_FALSE(held->ours);
+    EXPECT_FALSE(held->devices_unknown);
+    ASSERT_THAT(held->placement.grants, SizeIs(1));
+    EXPECT_EQ(held->placement.grants[0].milli, kWholeGpu);
+}
+
 TEST(Records, PodsWithoutGpuHoldTheirHostPart) {
     World world;
     const auto held = read_held(pod({{"cpu", "2"}}), node_with({}), world.context);

@@ -7,7 +7,7 @@
 //   mirror.bind_ended(key, BindResult::bound, now);                         // and how that went
 //
 // Single-threaded and without I/O: the doors that share it hold a lock for each call, and none of
-// them holds it while it waits for the API server. Time is passed in, in nanoseconds since 1970.
+// them holds it while it waits for the API server. Time is passed in, by a clock that nobody sets.
 //
 // Truth is the API's. Nothing is decided before nodes, pods and ConfigMaps have been listed once
 // (synced()). A pod that is bound holds its share until its containers have ended; one that we only
@@ -43,6 +43,11 @@ struct MirrorOptions {
     Engine::Options engine{};
     // A share that was chosen and is not bound by then is free again.
     Nanoseconds hold_for{20'000'000'000};
+    // A bind whose end nobody told may still be carried out: the API server works on a request for
+    // a minute at most.
+    Nanoseconds doubt_for{60'000'000'000};
+    // The time of people, for what is written on pods; empty: the time that is passed in.
+    std::function<Nanoseconds()> wall{};
     // Policies by dialect, where they differ from the usual ones: {"elastic", "elastic-spread"}.
     StringMap policies{};
     // Makes a policy of that name; empty: one of the shipped ones.
@@ -128,8 +133,9 @@ class Mirror {
     void config_map_changed(const ConfigMap& map);
     void config_map_gone(std::string_view space, std::string_view name);
     bool synced() const;
-    // Ends holds whose time is over; to be called now and then. How many ended.
-    std::size_t expire(Nanoseconds now);
+    // Ends holds whose time is over; to be called now and then. How many ended. While what is known
+    // of pods is not current nobody tells of a bind that was made: shares in doubt stay.
+    std::size_t expire(Nanoseconds now, bool current);
 
     // The node's index; NodeIndex::none() when it is not known. Names of one call after the other
     // mostly come in the same order: `hint` is the node that came before.
@@ -168,6 +174,7 @@ class Mirror {
     std::size_t node_count() const;
     std::size_t pod_count() const;  // that hold something
     std::size_t held_count() const;
+    std::size_t in_doubt_count() const;            // of those: binds whose end is unknown
     std::vector<NodeIndex> nodes_by_name() const;  // those that are there
     NodeReport report(NodeIndex node) const;
     std::string_view uid_of(OwnerId owner) const;  // of one in the ledger

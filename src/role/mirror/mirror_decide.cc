@@ -346,14 +346,17 @@ Expected<BindPlan> Mirror::State::plan_bind(PodIndex index, NodeIndex node, Nano
         TESSERA_CHECK(move_hold(index, node, now));
     }
     const Decided& decided = *record.decided;
-    TESSERA_TRY(
-        PlacementMarks marks,
-        placement_writes(
-            {*record.pod, decided.asked, decided.choice.placement, cluster().spec(node), now, {}},
-            context(), ports_, options_.signing_key));
+    const Nanoseconds written = options_.wall ? options_.wall() : now;
+    TESSERA_TRY(PlacementMarks marks, placement_writes({*record.pod,
+                                                        decided.asked,
+                                                        decided.choice.placement,
+                                                        cluster().spec(node),
+                                                        written,
+                                                        {}},
+                                                       context(), ports_, options_.signing_key));
     TESSERA_CHECK(engine_->set_deadline(index, kNoDeadline));
     set_stage(record, PodStage::binding);
-    record.in_doubt = false;
+    set_doubt(record, false);
     return BindPlan{record.space,
                     record.name,
                     record.uid,
@@ -378,17 +381,17 @@ void Mirror::State::bind_ended(const PodKey& key, BindResult result, Nanoseconds
             set_stage(record, PodStage::bound);
             record.decided.reset();
             record.pod.reset();
-            record.in_doubt = false;
+            set_doubt(record, false);
             return;
         }
         case BindResult::refused:
             let_go(index);
             return;
         case BindResult::unknown: {
-            const bool set = engine_->set_deadline(index, now + options_.hold_for).has_value();
+            const bool set = engine_->set_deadline(index, now + options_.doubt_for).has_value();
             TESSERA_ASSERT(set, "what is assumed has a deadline");
             set_stage(record, PodStage::held);
-            record.in_doubt = true;
+            set_doubt(record, true);
             return;
         }
     }

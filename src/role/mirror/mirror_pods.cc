@@ -1,5 +1,6 @@
 // What the API tells of pods: who holds what, from being bound until the containers have ended.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/assert.h"
@@ -13,6 +14,17 @@
 
 namespace tessera {
 namespace {
+
+// What a placement of ours is told by, and proved with.
+constexpr std::array kRecordKeys{kOwnPlacement, kOwnSignature};
+
+bool same_record(const Pod& a, const Pod& b) {
+    return std::all_of(kRecordKeys.begin(), kRecordKeys.end(), [&](std::string_view key) {
+        const std::string* one = find(a.annotations, key);
+        const std::string* other = find(b.annotations, key);
+        return one == nullptr || other == nullptr ? one == other : *one == *other;
+    });
+}
 
 // A pod that is bound without asking for GPUs needs no more than its place in the ledger.
 bool worth_keeping(const Held& held) {
@@ -100,8 +112,32 @@ void Mirror::State::take_pod(const Pod& pod) {
     }
 }
 
-void Mirror::State::take_bound(PodIndex index, const Pod& pod) {
+// Its containers have the devices that we gave them, whatever somebody wrote on the pod since: the
+// pod with our record as it was, where another one is told.
+std::optional<Pod> Mirror::State::with_granted_record(const PodRecord& record, const Pod& told) {
+    if (record.stage != PodStage::bound || record.packed.empty()) {
+        return std::nullopt;
+    }
+    const Pod before = unpack_bound(record.packed);
+    if (before.node_name != told.node_name || same_record(before, told)) {
+        return std::nullopt;
+    }
+    note(fmt::format("{}: its placement was changed after it was bound; what was granted counts",
+                     describe(told)));
+    Pod kept = told;
+    for (const std::string_view key : kRecordKeys) {
+        kept.annotations.erase(std::string(key));
+        if (const std::string* granted = find(before.annotations, key)) {
+            kept.annotations.emplace(key, *granted);
+        }
+    }
+    return kept;
+}
+
+void Mirror::State::take_bound(PodIndex index, const Pod& told) {
     PodRecord& record = pods_[index];
+    const std::optional<Pod> granted = with_granted_record(record, told);
+    const Pod& pod = granted ? *granted : told;
     stop_awaiting(index);
     record.pod.reset();
     const NodeIndex node = find_node(pod.node_name, {});
@@ -232,7 +268,7 @@ void Mirror::State::confirm_held(PodIndex index, const Pod& pod, const Held& hel
         ours = false;
     }
     record.decided.reset();
-    record.in_doubt = false;
+    set_doubt(record, false);
     set_stage(record, ours ? PodStage::bound : PodStage::foreign);
     if (confirmed->over_committed && confirmed->outcome != Confirmation::Outcome::unchanged) {
         note(fmt::format("node {}: {} holds more than is there", shown(pod.node_name),
@@ -276,7 +312,7 @@ void Mirror::State::release(PodIndex index) {
 void Mirror::State::forget_share(PodRecord& record) {
     ports_.release(record.owner());
     record.decided.reset();
-    record.in_doubt = false;
+    set_doubt(record, false);
     set_stage(record, PodStage::pending);
 }
 
@@ -321,9 +357,30 @@ void Mirror::State::look_again_at_pods_of(NodeIndex node) {
     }
 }
 
-std::size_t Mirror::State::expire(Nanoseconds now) {
+void Mirror::State::set_doubt(PodRecord& record, bool in_doubt) {
+    in_doubt_ += in_doubt ? 1 : 0;
+    in_doubt_ -= record.in_doubt ? 1 : 0;
+    record.in_doubt = in_doubt;
+}
+
+void Mirror::State::keep_doubts(Nanoseconds now) {
+    if (in_doubt_ == 0) {
+        return;
+    }
+    pods_.each([&](PodIndex index, const PodRecord& record) {
+        if (record.in_doubt) {
+            const bool set = engine_->set_deadline(index, now + options_.doubt_for).has_value();
+            TESSERA_ASSERT(set, "what is assumed has a deadline");
+        }
+    });
+}
+
+std::size_t Mirror::State::expire(Nanoseconds now, bool current) {
     if (!synced()) {
         return 0;
+    }
+    if (!current) {
+        keep_doubts(now);
     }
     const std::vector<PodIndex> ended = engine_->expire(now);
     for (PodIndex index : ended) {

@@ -27,6 +27,7 @@ using testing::Event;
 using testing::one_in;
 
 constexpr std::int64_t kHoldFor = 20'000'000'000;
+constexpr std::int64_t kDoubtFor = 3 * kHoldFor;
 
 // What is taken of a device, a node; all by plain sums.
 struct GpuTaken {
@@ -223,7 +224,7 @@ class History : private testing::TestApi {
     }
 
     void expire() {
-        mirror_.expire(Nanoseconds(now_));
+        mirror_.expire(Nanoseconds(now_), true);
         for (auto at = pending_.begin(); at != pending_.end();) {
             at = over(at->first, at->second) ? pending_.erase(at) : std::next(at);
         }
@@ -491,7 +492,7 @@ class History : private testing::TestApi {
         } else {
             one->second.state = Pending::State::held;
             one->second.in_doubt = true;
-            one->second.deadline = now_ + kHoldFor;
+            one->second.deadline = now_ + kDoubtFor;
         }
     }
 

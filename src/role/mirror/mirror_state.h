@@ -38,7 +38,7 @@ class Mirror::State {
     void replace_pods(std::vector<Pod> pods);
     void pod_changed(const Pod& pod);
     void pod_gone(const Pod& pod);
-    std::size_t expire(Nanoseconds now);
+    std::size_t expire(Nanoseconds now, bool current);
 
     // mirror_decide.cc
     Expected<Fit> filter(const Pod& pod, std::span<const NodeIndex> among, const Asked& asked);
@@ -60,6 +60,7 @@ class Mirror::State {
     std::size_t holding() const;
     std::size_t node_count() const { return present_; }
     std::size_t held() const { return held_; }
+    std::size_t in_doubt() const { return in_doubt_; }
 
     bool synced() const { return engine_ != nullptr; }
     const Vocabulary& names() const { return names_; }
@@ -94,7 +95,8 @@ class Mirror::State {
     void look_again_at_pods_of(NodeIndex node);
 
     void take_pod(const Pod& pod);
-    void take_bound(PodIndex index, const Pod& pod);
+    std::optional<Pod> with_granted_record(const PodRecord& record, const Pod& told);
+    void take_bound(PodIndex index, const Pod& told);
     Held read_share(const Pod& pod, NodeIndex node);
     void guess_devices(PodIndex index, const Pod& pod, Held& held);
     Grants fullest_share(NodeIndex node, const Question& asked);
@@ -105,6 +107,8 @@ class Mirror::State {
     void remove(PodIndex index);  // the pod is gone
     void stop_awaiting(PodIndex index);
     std::size_t end_missed(Nanoseconds now);
+    void keep_doubts(Nanoseconds now);
+    void set_doubt(PodRecord& record, bool in_doubt);
     void set_stage(PodRecord& record, PodStage stage);
     void learn(PodIndex index, const Question& asked);
 
@@ -151,6 +155,7 @@ class Mirror::State {
     std::map<std::string, UnhealthyGpus, std::less<>> unhealthy_;  // by node
     std::size_t present_ = 0;                                      // nodes that are there
     std::size_t held_ = 0;                                         // pods that are held or binding
+    std::size_t in_doubt_ = 0;                                     // of those, in doubt
     std::map<std::string, std::vector<PodIndex>, std::less<>> awaiting_;  // by node not known
     std::uint32_t pod_lists_ = 0;
     std::map<std::string, std::optional<Nanoseconds>> missed_;  // uid, and until when it counts

@@ -81,7 +81,7 @@ TEST_F(MirrorTest, HoldsTheBestShareAndBindsIt) {
     EXPECT_EQ(plan->annotations.at("ALIYUN_COM_GPU_MEM_POD"), "8");
     EXPECT_TRUE(plan->annotations.contains("tessera.dev/placement"));
     mirror_.bind_ended(key(pod), BindResult::bound, kNow);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() * 1000)), 0U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() * 1000), true), 0U);
     EXPECT_EQ(used(node), 8 * 1024);
     // Said again, it is done already; elsewhere it is refused.
     EXPECT_TRUE(mirror_.prepare_bind(key(pod), node, kNow)->bound_already);
@@ -93,12 +93,13 @@ TEST_F(MirrorTest, AHoldEndsByItselfAndAnotherNodeTakesItOver) {
     const Pod pod = gpu_pod("p", 8);
     const Fit fit = filter(pod);
     const std::string other = fit.best == 0 ? "b" : "a";
+    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 19'000'000'000), true), 0U);
     ASSERT_TRUE(mirror_.prepare_bind(key(pod), other, kNow));
     EXPECT_EQ(used(other), 8 * 1024);
     EXPECT_EQ(mirror_.pod_count(), 1U);
-    mirror_.bind_ended(key(pod), BindResult::unknown, kNow);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 19'000'000'000)), 0U);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 21'000'000'000)), 1U);
+    mirror_.bind_ended(key(pod), BindResult::refused, kNow);
+    filter(pod);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 21'000'000'000), true), 1U);
     EXPECT_EQ(mirror_.pod_count(), 0U);
 }
 
@@ -201,8 +202,39 @@ TEST_F(MirrorTest, AShareInDoubtIsNotGivenAwayForASecondOne) {
     EXPECT_EQ(repeated->annotations.at("ALIYUN_COM_GPU_MEM_IDX"),
               bound.annotations.at("ALIYUN_COM_GPU_MEM_IDX"));
     mirror_.bind_ended(key(pod), BindResult::unknown, kNow);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 21'000'000'000)), 1U);
+    EXPECT_EQ(mirror_.in_doubt_count(), 1U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 59'000'000'000), true), 0U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 61'000'000'000), true), 1U);
+    EXPECT_EQ(mirror_.in_doubt_count(), 0U);
     EXPECT_EQ(filter(pod).fitting, 2U);
+}
+
+TEST_F(MirrorTest, AShareInDoubtStaysWhileNobodyTellsOfPods) {
+    start();
+    const Pod bound = bind(gpu_pod("p", 8), BindResult::unknown);
+    const auto after = [](std::int64_t seconds) {
+        return Nanoseconds(kNow.value() + seconds * 1'000'000'000);
+    };
+    EXPECT_EQ(mirror_.expire(after(3600), false), 0U);
+    EXPECT_EQ(used(bound.node_name), 8 * 1024);
+    EXPECT_EQ(mirror_.expire(after(3659), true), 0U) << "the watch has its time to tell";
+    EXPECT_EQ(mirror_.expire(after(3661), true), 1U);
+    EXPECT_EQ(used(bound.node_name), 0);
+}
+
+TEST_F(MirrorTest, WhatIsWrittenOnAPodThatRunsMovesNothing) {
+    start();
+    Pod bound = bind(gpu_pod("p", 8), BindResult::bound);
+    mirror_.pod_changed(bound);
+    bound.annotations.erase("tessera.dev/placement");
+    bound.annotations["ALIYUN_COM_GPU_MEM_POD"] = "1";
+    mirror_.pod_changed(bound);
+    EXPECT_EQ(used(bound.node_name), 8 * 1024);
+    const std::vector<std::string> notes = mirror_.take_notes();
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_NE(notes[0].find("was changed after it was bound"), std::string::npos) << notes[0];
+    mirror_.pod_gone(bound);
+    EXPECT_EQ(used(bound.node_name), 0);
 }
 
 TEST_F(MirrorTest, AHeldShareThatOthersTookIsChosenAnewOrRefused) {
@@ -252,19 +284,19 @@ TEST_F(MirrorTest, APodThatWasBoundAndNeverSeenEndsAfterAList) {
     start();
     const Pod bound = bind(gpu_pod("p", 8));
     const Nanoseconds later(kNow.value() + 3'600'000'000'000);
-    EXPECT_EQ(mirror_.expire(later), 0U);
+    EXPECT_EQ(mirror_.expire(later, true), 0U);
     mirror_.replace_pods({});
-    EXPECT_EQ(mirror_.expire(later), 0U);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() + 19'000'000'000)), 0U);
+    EXPECT_EQ(mirror_.expire(later, true), 0U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() + 19'000'000'000), true), 0U);
     EXPECT_EQ(mirror_.pod_count(), 1U);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() + 21'000'000'000)), 1U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() + 21'000'000'000), true), 1U);
     EXPECT_EQ(mirror_.pod_count(), 0U);
     // The list was older than the bind, and the watch tells in time.
     const Pod second = bind(gpu_pod("q", 8));
     mirror_.replace_pods({});
-    EXPECT_EQ(mirror_.expire(later), 0U);
+    EXPECT_EQ(mirror_.expire(later, true), 0U);
     mirror_.pod_changed(second);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() * 2)), 0U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() * 2), true), 0U);
     EXPECT_EQ(mirror_.pod_count(), 1U);
 }
 

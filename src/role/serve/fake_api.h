@@ -60,6 +60,10 @@ class FakeApi {
     // Watches stay open and tell nothing.
     void freeze_watches(bool frozen) { set(freeze_watches_, frozen); }
     // Somebody else has the Lease now.
+    std::string lease_holder() const {
+        const std::lock_guard lock(mutex_);
+        return lease_.lease.holder;
+    }
     void take_lease(const std::string& who) {
         const std::lock_guard lock(mutex_);
         lease_.lease.holder = who;

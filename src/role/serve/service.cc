@@ -44,7 +44,7 @@ class RunningService final : public Service {
     RunningService(ServiceOptions options, Log& log)
         : options_(std::move(options)),
           log_(log),
-          mirror_(std::move(options_.mirror)),
+          mirror_(mirror_options()),
           meter_(metrics_, options_.clock,
                  [&log](const Answered& one) {
                      log.debug("answered", {{"route", one.route},
@@ -54,7 +54,7 @@ class RunningService final : public Service {
           figures_(metrics_),
           expired_(metrics_.counter(
               {"tessera_holds_expired_total", "Shares that were held and never bound."})),
-          binds_(options_.api, options_.binder, log),
+          binds_(options_.api, binder_options(), log),
           extender_(mirror_, mutex_, ports()) {}
     ~RunningService() override { stop(Nanoseconds(0)); }
 
@@ -93,18 +93,7 @@ class RunningService final : public Service {
 
     std::uint16_t port() const override { return server_->port(); }
 
-    std::string why_not_ready() const override {
-        if (ready_.ready()) {
-            return {};
-        }
-        // The first condition that does not hold, without the "no NAME: ".
-        const std::string text = ready_.answer().text;
-        const std::size_t line = text.starts_with("no ") ? 0 : text.find("\nno ") + 1;
-        const std::size_t begin = text.find(": ", line);
-        return begin == std::string::npos
-                   ? text
-                   : text.substr(begin + 2, text.find('\n', begin) - begin - 2);
-    }
+    std::string why_not_ready() const override { return ready_.why_not(); }
 
     bool stop(Nanoseconds patience) override {
         if (std::exchange(stopped_, true)) {
@@ -116,8 +105,9 @@ class RunningService final : public Service {
         bool whole = server_ == nullptr || server_->stop(left());
         const bool drained = binds_.drain(left());
         whole = whole && drained;
-        if (leadership_ != nullptr && drained && patience > Nanoseconds(0)) {
-            // Others wait until the Lease runs out otherwise, which is safe.
+        if (leadership_ != nullptr && drained && patience > Nanoseconds(0) && !any_in_doubt()) {
+            // Others wait until the Lease runs out otherwise, which is safe: a write of ours whose
+            // answer was lost may still arrive, and must not meet another's decision.
             whole = leadership_->release(std::max(left(), kReleasePatience)) && whole;
         }
         if (lease_http_ != nullptr) {
@@ -131,8 +121,30 @@ class RunningService final : public Service {
     }
 
   private:
+    MirrorOptions mirror_options() {
+        options_.mirror.wall = options_.wall;
+        return std::move(options_.mirror);
+    }
+    BinderOptions binder_options() {
+        BinderOptions binder = options_.binder;
+        binder.may_write = [this] { return leadership_ == nullptr || leadership_->deciding(); };
+        binder.journal = [this](const BindRequest& request, const JournalEntry& entry) {
+            metrics_
+                .counter({"tessera_bind_steps_total", "Writes of binds by how they ended."},
+                         {{"write", std::string(entry.write)},
+                          {"step", std::string(step_name(entry.step))}})
+                .add();
+            log_.debug("step of a bind", {{"pod", request.space + '/' + request.name},
+                                          {"uid", request.uid},
+                                          {"node", request.node},
+                                          {"write", entry.write},
+                                          {"step", step_name(entry.step)},
+                                          {"message", entry.message}});
+        };
+        return binder;
+    }
     ExtenderPorts ports() {
-        return {.now = options_.wall,
+        return {.now = options_.clock,
                 .bind =
                     [this](BindPlan plan, std::function<void(BindEnding)> done) {
                         binds_.bind(std::move(plan), std::move(done));
@@ -233,7 +245,7 @@ class RunningService final : public Service {
         std::size_t ended = 0;
         {
             const std::lock_guard lock(mutex_);
-            ended = mirror_.expire(options_.wall());
+            ended = mirror_.expire(options_.clock(), follower_->current());
             notes = mirror_.take_notes();
         }
         expired_.add(ended);
@@ -260,11 +272,16 @@ class RunningService final : public Service {
         last_why_ = why;
     }
 
+    bool any_in_doubt() {
+        const std::lock_guard lock(mutex_);
+        return mirror_.in_doubt_count() > 0;
+    }
+
     // What nobody may bind any more.
     void drop_holds() {
         const std::lock_guard lock(mutex_);
         if (mirror_.synced()) {
-            mirror_.expire(kNoDeadline - Nanoseconds(1));
+            mirror_.expire(kNoDeadline - Nanoseconds(1), true);
         }
     }
 

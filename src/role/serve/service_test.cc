@@ -34,9 +34,10 @@ bool eventually(const Condition& condition) {
 class Copy {
   public:
     explicit Copy(const FakeApi& api, std::optional<LeaseOptions> election = std::nullopt,
-                  HttpServerOptions server = {}) {
+                  HttpServerOptions server = {}, BinderOptions binder = {}) {
         ServiceOptions options{.api = {.base_url = api.url()}, .server = std::move(server)};
         options.election = std::move(election);
+        options.binder = std::move(binder);
         options.reflector.backoff = {milliseconds(10), milliseconds(50)};
         options.version = "1.2.3";
         auto started = Service::start(std::move(options), log_);
@@ -59,8 +60,7 @@ class Copy {
     }
     std::string get(std::string path) { return call("GET", std::move(path)).second; }
     std::pair<int, std::string> filter(const std::string& pod, int units, const char* node) {
-        return call("POST", "/gpushare-scheduler/filter",
-                    names_body(gpushare_pod(pod, units), {node}));
+        return call("POST", "/tessera/filter", names_body(gpushare_pod(pod, units), {node}));
     }
     std::pair<int, std::string> bind(const std::string& pod, const char* node) {
         return call("POST", "/gpushare-scheduler/bind", bind_body(pod, node));
@@ -231,6 +231,7 @@ TEST_F(ServiceTest, ANewLeaderListsPodsBeforeItDecides) {
     api_.hold_pod_lists(true);
     const int lists = api_.pod_lists();
     ASSERT_TRUE(first.service().stop(seconds(60)));  // gives the Lease back
+    EXPECT_NE(api_.lease_holder(), "first");
     ASSERT_TRUE(eventually([&] { return api_.pod_lists() == lists + 1; }));
     EXPECT_THAT(second.service().why_not_ready(), HasSubstr("lists all pods first"));
     EXPECT_EQ(second.filter("q", 16, "gpu-a").first, 503);
@@ -238,6 +239,23 @@ TEST_F(ServiceTest, ANewLeaderListsPodsBeforeItDecides) {
     ASSERT_TRUE(eventually([&] { return second.ready(); }));
     EXPECT_THAT(second.filter("q", 16, "gpu-a").second, HasSubstr("is being read again"))
         << "it does not fit, and the watch is frozen";
+}
+
+// Its write may still arrive: the next leader must not decide before it can have.
+TEST_F(ServiceTest, ALeaderThatDoesNotKnowABindsEndKeepsTheLease) {
+    BinderOptions impatient;
+    impatient.deadline = milliseconds(300);
+    impatient.call_timeout = milliseconds(100);
+    Copy copy(api_, quick_lease("first"), {}, impatient);
+    ASSERT_TRUE(eventually([&] { return copy.ready(); }));
+    copy.filter("p", 8, "gpu-a");
+    api_.hold_binds(true);
+    EXPECT_EQ(copy.bind("p", "gpu-a").first, 500);
+    EXPECT_THAT(copy.get("/metrics"),
+                HasSubstr(R"(tessera_bind_steps_total{write="binding",step="unknown"} 1)"));
+    EXPECT_TRUE(copy.service().stop(seconds(60)));
+    EXPECT_EQ(api_.lease_holder(), "first");
+    api_.hold_binds(false);
 }
 
 TEST_F(ServiceTest, WhoLosesTheLeaseStopsAtOnce) {
