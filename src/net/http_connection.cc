@@ -92,6 +92,9 @@ void Connection::process() {
         }
         buffer_.consume(reader_.read(buffer_.bytes()));
     }
+    if (!count_body()) {
+        return refuse({503, "too much is being sent at once: try again in a moment"});
+    }
     switch (reader_.state()) {
         case RequestReader::State::head:
             return read();
@@ -114,6 +117,7 @@ void Connection::read_body() {
 void Connection::handle() {
     phase_ = Phase::handling;
     deadline_ = kNever;  // the handler's own
+    waiting_since_ = kNever;
     buffer_.resize(server_->options().max_header_bytes);
     server_->count_request();
     HttpRequest& request = reader_.request();
@@ -128,7 +132,7 @@ void Connection::handle() {
         answered_ = {500, "{\"Error\":\"the request could not be handled\"}\n", "application/json"};
     }
     in_handler_ = false;
-    release(request.body);
+    drop_body();
     if (answered_) {
         send(*std::exchange(answered_, std::nullopt));
     }
@@ -158,6 +162,7 @@ void Connection::deliver(std::uint64_t request, HttpResponse response) {
 void Connection::refuse(const Refusal& refusal) {
     server_->count_refusal();
     last_ = true;
+    drop_body();
     send({refusal.status, fmt::format("{{\"Error\":\"{}\"}}\n", refusal.reason),
           "application/json"});
 }
@@ -218,6 +223,7 @@ void Connection::after_answer() {
     reader_.next();
     phase_ = Phase::idle;
     expire_after(server_->options().idle_timeout);
+    waiting_since_ = now_ns();
     process();
 }
 
@@ -291,6 +297,25 @@ void Connection::cut() {
         server_->count_cut();
     }
     close();
+}
+
+// For somebody else to be accepted; unless its request has arrived meanwhile.
+void Connection::give_way() {
+    if (waiting_since_ != kNever && phase_ != Phase::closed) {
+        server_->count_gave_way();
+        close();
+    }
+}
+
+bool Connection::count_body() {
+    const std::size_t grown = reader_.request().body.size() - counted_;
+    counted_ += grown;
+    return grown == 0 || server_->take_body(grown);
+}
+
+void Connection::drop_body() {
+    release(reader_.request().body);
+    server_->give_body(std::exchange(counted_, 0));
 }
 
 void Connection::close() {

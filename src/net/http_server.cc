@@ -71,7 +71,7 @@ void Server::accept() {
         const std::lock_guard lock(mutex_);
         full_ = open_.size() >= std::max<std::size_t>(1, options_.max_connections);
         if (full_) {
-            return;  // leave() comes back
+            return await_client();  // leave() comes back, too
         }
     }
     accepting_ = true;
@@ -79,6 +79,34 @@ void Server::accept() {
         accepting_ = false;
         on_accept(error, std::move(socket));
     });
+}
+
+// Full. Nobody has to go before somebody else is there.
+void Server::await_client() {
+    if (awaiting_) {
+        return;
+    }
+    awaiting_ = true;
+    acceptor_.async_wait(Acceptor::wait_read, [this](const ErrorCode& error) {
+        awaiting_ = false;
+        if (!error && !stopping_) {
+            make_room();
+        }
+    });
+}
+
+// When nobody has waited long enough, sweep() tries again.
+void Server::make_room() {
+    std::shared_ptr<Connection> slowest;
+    for (auto& connection : connections()) {
+        if (slowest == nullptr || connection->waiting_since() < slowest->waiting_since()) {
+            slowest = std::move(connection);
+        }
+    }
+    const std::int64_t latest = now_ns() - std::min(options_.give_way_after, kLongest).value();
+    if (slowest != nullptr && slowest->waiting_since() <= latest) {
+        asio::post(slowest->strand(), [slowest] { slowest->give_way(); });
+    }
 }
 
 void Server::on_accept(const ErrorCode& error, Socket socket) {
@@ -140,8 +168,9 @@ void Server::sweep() {
         }
     }
     accept();
-    const auto shortest = std::min({options_.header_timeout, options_.body_timeout,
-                                    options_.idle_timeout, options_.write_timeout});
+    const auto shortest =
+        std::min({options_.header_timeout, options_.body_timeout, options_.idle_timeout,
+                  options_.write_timeout, options_.give_way_after});
     sweep_.expires_after(std::clamp<Clock::duration>(std::chrono::nanoseconds(shortest.value() / 4),
                                                      std::chrono::milliseconds(5),
                                                      std::chrono::seconds(1)));
@@ -201,7 +230,7 @@ bool Server::stop(Nanoseconds patience) {
 
 HttpServerCounts Server::counts() const {
     const std::lock_guard lock(mutex_);
-    return {accepted_, open_.size(), requests_, refused_};
+    return {accepted_, open_.size(), requests_, refused_, gave_way_};
 }
 
 void Server::warn(const std::string& text) const {

@@ -88,7 +88,12 @@ struct HttpServerOptions {
     ServerTls tls{};
     std::size_t max_body_bytes = std::size_t{64} << 20;  // more: 413
     std::size_t max_header_bytes = 16 << 10;             // more: 431
-    std::size_t max_connections = 1024;                  // more wait to be accepted
+    // Of all bodies that are being read or handled: beyond it one is refused with 503.
+    std::size_t max_bodies_bytes = std::size_t{256} << 20;
+    // More wait to be accepted. While somebody waits, the connection gives way whose client has
+    // taken longest to send a whole request, if that is longer than give_way_after.
+    std::size_t max_connections = 1024;
+    Nanoseconds give_way_after{1'000'000'000};
     // To the end of the head, from its first byte; of the first request from the connection on.
     Nanoseconds header_timeout{10'000'000'000};
     Nanoseconds body_timeout{30'000'000'000};
@@ -103,6 +108,7 @@ struct HttpServerCounts {
     std::uint64_t open = 0;
     std::uint64_t requests = 0;  // handed to the handler
     std::uint64_t refused = 0;   // malformed, too large or too slow
+    std::uint64_t gave_way = 0;  // connections that were closed for others to be accepted
 };
 
 class HttpServer {

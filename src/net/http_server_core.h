@@ -104,9 +104,18 @@ class Server : public std::enable_shared_from_this<Server> {
         }
     }
     void leave(Connection* connection) noexcept;
+    void count_gave_way() { ++gave_way_; }
+
+    // Bytes of bodies, by which they have grown. False when there are too many then.
+    bool take_body(std::size_t bytes) {
+        return bodies_.fetch_add(bytes) + bytes <= options_.max_bodies_bytes;
+    }
+    void give_body(std::size_t bytes) { bodies_ -= bytes; }
 
   private:
     void accept();
+    void await_client();
+    void make_room();
     void on_accept(const ErrorCode& error, Socket socket);
     void sweep();
     void close_doors();
@@ -122,7 +131,8 @@ class Server : public std::enable_shared_from_this<Server> {
     Timer sweep_;
     std::unique_ptr<ServerTlsFiles> tls_;
     std::uint16_t port_ = 0;
-    bool accepting_ = false;  // these two on control_
+    bool accepting_ = false;  // these three on control_
+    bool awaiting_ = false;
     bool sweeping_ = true;
     std::vector<std::thread> threads_;
 
@@ -131,6 +141,8 @@ class Server : public std::enable_shared_from_this<Server> {
     std::atomic<std::uint64_t> accepted_ = 0;
     std::atomic<std::uint64_t> requests_ = 0;
     std::atomic<std::uint64_t> refused_ = 0;
+    std::atomic<std::uint64_t> gave_way_ = 0;
+    std::atomic<std::size_t> bodies_ = 0;
 
     mutable std::mutex mutex_;  // for the next three
     std::unordered_set<Connection*> open_;
@@ -151,18 +163,24 @@ class Connection : public std::enable_shared_from_this<Connection> {
           buffer_(server_->options().max_header_bytes) {
         expire_after(server_->options().header_timeout);
     }
-    ~Connection() { server_->leave(this); }
+    ~Connection() {
+        drop_body();
+        server_->leave(this);
+    }
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
     Strand strand() { return socket_.get_executor(); }
     bool is_due(std::int64_t now) const { return now >= deadline_; }
+    // Since when a whole request is awaited; kNever: it is being served.
+    std::int64_t waiting_since() const { return waiting_since_; }
 
     // On the strand, all but answer().
     void begin(SSL_CTX* tls);
     void expire();
     void finish();  // the server stops: ends when no request is under way
     void cut();     // at once
+    void give_way();
     void answer(std::uint64_t request, HttpResponse response);
 
   private:
@@ -183,6 +201,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void end_sending();
     void discard();
     void close();
+    bool count_body();
+    void drop_body();
     void expire_after(Nanoseconds time) { deadline_ = now_ns() + std::min(time, kLongest).value(); }
 
     // Runs `then(error, count)`, a member, and keeps the connection until then.
@@ -200,7 +220,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     ReadBuffer buffer_;
     Phase phase_ = Phase::idle;
     std::atomic<std::int64_t> deadline_ = kNever;
-    bool timed_out_ = false;  // while a read is being given up
+    std::atomic<std::int64_t> waiting_since_ = now_ns();
+    std::size_t counted_ = 0;  // bytes of the body that the server counts for us
+    bool timed_out_ = false;   // while a read is being given up
     bool in_handler_ = false;
     bool last_ = false;                     // no request follows this answer
     std::uint64_t request_id_ = 0;          // late answers to earlier requests are dropped

@@ -288,7 +288,7 @@ TEST_F(HttpServerTest, NothingBehindARefusalIsARequest) {
 }
 
 TEST_F(HttpServerTest, MoreConnectionsWaitForAPlace) {
-    start({.max_connections = 2});
+    start({.max_connections = 2, .give_way_after = Nanoseconds(3'600'000'000'000)});
     RawClient first(server_->port());
     RawClient second(server_->port());
     for (RawClient* client : {&first, &second}) {
@@ -309,6 +309,46 @@ TEST_F(HttpServerTest, MoreConnectionsWaitForAPlace) {
         client->close();
     }
     EXPECT_EQ(server_->counts().connections, 7U);
+}
+
+TEST_F(HttpServerTest, WhoIsSilentGivesWayToWhoComes) {
+    start({.max_connections = 4, .give_way_after = kMoment});
+    RawClient busy(server_->port());
+    busy.send(get("/later"));
+    Responder respond = handler_.take();
+    RawClient silent(server_->port());
+    RawClient head(server_->port());
+    head.send("GET / HTTP/1.1\r\nHost:");
+    RawClient body(server_->port());
+    body.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf");
+    for (int i = 0; i < 10; ++i) {  // who has been answered and stays gives way, too
+        RawClient client(server_->port());
+        client.send(get("/"));
+        EXPECT_EQ(client.answer().status, 200);
+    }
+    respond({.status = 200, .body = "at last"});
+    EXPECT_EQ(busy.answer().body, "at last") << "who is being served does not";
+    EXPECT_GE(server_->counts().gave_way, 1U);
+}
+
+TEST_F(HttpServerTest, BodiesHaveABudgetInCommon) {
+    start({.max_bodies_bytes = 1000});
+    RawClient first(server_->port());
+    first.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n");
+    first.send(std::string(800, 'x'));
+    RawClient second(server_->port());
+    RawClient::Answer refused;
+    do {  // the first one's bytes may still be on their way
+        second.send(post("/", std::string(300, 'y')));
+        refused = second.answer();
+    } while (refused.status == 200);
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_NE(refused.body.find("try again"), std::string::npos) << refused.body;
+    first.send(std::string(100, 'x'));
+    EXPECT_EQ(first.answer().status, 200);
+    RawClient third(server_->port());  // what was given back can be had again
+    third.send(post("/", std::string(900, 'z')));
+    EXPECT_EQ(third.answer().status, 200);
 }
 
 TEST_F(HttpServerTest, SlowHeadsAreCutAndHarmNobody) {
