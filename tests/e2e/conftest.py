@@ -70,8 +70,8 @@ def time_limit(request):
 
 
 @contextlib.contextmanager
-def started_cluster(controller_manager=False, kwok=True):
-    with ControlPlane(programs.control_plane(), controller_manager) as cluster:
+def started_cluster(controller_manager=False, kwok=True, audit=False):
+    with ControlPlane(programs.control_plane(), controller_manager, audit) as cluster:
         if kwok:
             cluster.start_kwok()
         yield cluster

@@ -9,6 +9,7 @@ Everything is in a temporary directory. It goes with the control plane, unless k
 the tests do when one fails.
 """
 
+import json
 import os
 import secrets
 import shutil
@@ -45,12 +46,14 @@ def answers(url):
 class ControlPlane:
     alive = []  # for the report of a failure: whose logs to keep
 
-    def __init__(self, programs, controller_manager=False):
+    def __init__(self, programs, controller_manager=False, audit=False):
+        """With `audit` the API server notes every call: see audited()."""
         self.directory = tempfile.mkdtemp(prefix="tessera-e2e-")
         self.logs = os.path.join(self.directory, "log")
         os.mkdir(self.logs)
         self._binaries = programs
         self._with_controller_manager = controller_manager
+        self._audit = audit
         self._keep = False
         self.programs = {}
         self._ready = {}
@@ -148,8 +151,28 @@ class ControlPlane:
             "--service-cluster-ip-range=10.0.0.0/24",
             f"--disable-admission-plugins={','.join(off)}", "--max-requests-inflight=2000",
             "--max-mutating-requests-inflight=1000", "--profiling=false",
-            "--shutdown-delay-duration=0s",
+            "--shutdown-delay-duration=0s", *self._audit_flags(),
         ], self.api.ready, 120)
+
+    def _audit_flags(self):
+        if not self._audit:
+            return []
+        policy = os.path.join(self.directory, "audit-policy.yaml")
+        with open(policy, "w", encoding="utf-8") as file:
+            yaml.safe_dump({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [
+                {"level": "Metadata", "omitStages": ["RequestReceived"]}]}, file)
+        return [f"--audit-policy-file={policy}", f"--audit-log-path={self._audit_log}",
+                "--audit-log-mode=blocking-strict"]
+
+    @property
+    def _audit_log(self):
+        return os.path.join(self.directory, "audit.log")
+
+    def audited(self, user):
+        """What the API server noted of a user's calls."""
+        with open(self._audit_log, encoding="utf-8") as log:
+            entries = map(json.loads, log)
+            return [entry for entry in entries if entry["user"]["username"] == user]
 
     def _start_controller_manager(self):
         port = free_port()
