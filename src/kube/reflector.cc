@@ -279,9 +279,11 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
         const Nanoseconds now = options_.clock();
         if (!verdict_ && !got && got.error().kind == ErrorKind::environment &&
             now - last_line_ >= options_.silence) {
-            // Nothing may have happened there, or the connection is dead: the next one will tell.
+            // Nothing may have happened there, or the connection is dead: the next one, a short
+            // one, will tell.
             count(&ReflectorCounts::silent);
-            wait(jittered(options_.backoff.first, rng_), &State::watch);
+            failure(options_.path + ": the watch fell silent",
+                    jittered(options_.backoff.first, rng_), &State::watch);
             return;
         }
         if (!verdict_) {

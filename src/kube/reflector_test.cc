@@ -398,6 +398,20 @@ TEST(Reflector, ASilentWatchIsCutAndGoesOn) {
     EXPECT_EQ(world.reflector.counts().lists, 1);
 }
 
+TEST(Reflector, WatchesThatStaySilentAreNotHealthy) {
+    World world;
+    world.start();
+    world.time.run_for(seconds(1));
+    world.fault = [](FakeHttpClient&, const FakeCall& call) { return call.streams; };
+    world.http.cut(world.watch);
+    world.time.run_for(seconds(150));  // the first is given up after 100 s, then there is a grace
+    EXPECT_FALSE(world.reflector.healthy());
+    EXPECT_THAT(world.reflector.last_error(), HasSubstr("silent"));
+    world.fault = nullptr;
+    world.time.run_for(seconds(120));
+    EXPECT_TRUE(world.reflector.healthy());
+}
+
 TEST(Reflector, AServerWhoseVersionsWentBackIsListedAgain) {
     World world;
     world.server.put("a", 1);

@@ -300,6 +300,8 @@ TEST_F(ExtenderTest, ABindThatIsDroppedIsAnsweredAndItsShareStaysForAWhile) {
     EXPECT_EQ(used("gpu-a"), 8 * 1024);
     rig_.now = Nanoseconds(rig_.now.value() + 61'000'000'000);
     rig_.post("/tessera/filter", names_body(gpushare_pod("q", 16), {"gpu-a"}));
+    EXPECT_EQ(used("gpu-a"), 24 * 1024) << "nothing was heard of pods since";
+    EXPECT_EQ(rig_.mirror.expire(rig_.now, rig_.now), 1U);
     EXPECT_EQ(used("gpu-a"), 16 * 1024);
 }
 

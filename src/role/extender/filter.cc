@@ -49,7 +49,7 @@ void mark_refused(Mirror& mirror, const Pod& pod, const Fit& fit, Scratch& scrat
 Expected<void> judge_nodes(Desk& desk, const Pod& pod, Scratch& scratch, RefusalTexts& texts) {
     const auto mirror = desk.hold();
     const Nanoseconds now = desk.now();
-    mirror->expire(now, desk.current());
+    mirror->expire(now, Nanoseconds(0));
     find_candidates(*mirror, scratch.args, scratch.candidates);
     // Asked before the decision: what is heard from now on can only make it better.
     const bool current = desk.current();

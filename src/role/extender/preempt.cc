@@ -34,7 +34,7 @@ HttpResponse preempt(Desk& desk, Call& call) {
     std::vector<NodeVictims> helped;
     const auto mirror = desk.hold();
     const Nanoseconds now = desk.now();
-    mirror->expire(now, desk.current());
+    mirror->expire(now, Nanoseconds(0));
     for (NodeVictims& node : asked->nodes) {
         auto victims =
             mirror->victims_needed(*pod, mirror->find_node(node.node), node.uids, {"", now});

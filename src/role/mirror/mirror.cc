@@ -23,7 +23,9 @@ void Mirror::config_map_gone(std::string_view space, std::string_view name) {
     state_->config_map_gone(space, name);
 }
 bool Mirror::synced() const { return state_->synced(); }
-std::size_t Mirror::expire(Nanoseconds now, bool current) { return state_->expire(now, current); }
+std::size_t Mirror::expire(Nanoseconds now, Nanoseconds heard) {
+    return state_->expire(now, heard);
+}
 std::size_t Mirror::in_doubt_count() const { return state_->in_doubt(); }
 
 NodeIndex Mirror::find_node(std::string_view name, NodeIndex hint) const {

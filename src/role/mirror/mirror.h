@@ -133,9 +133,10 @@ class Mirror {
     void config_map_changed(const ConfigMap& map);
     void config_map_gone(std::string_view space, std::string_view name);
     bool synced() const;
-    // Ends holds whose time is over; to be called now and then. How many ended. While what is known
-    // of pods is not current nobody tells of a bind that was made: shares in doubt stay.
-    std::size_t expire(Nanoseconds now, bool current);
+    // Ends holds whose time is over; to be called now and then. How many ended. Shares in doubt end
+    // only when the API was heard of pods after their time: until then nobody would have told of a
+    // bind that was made after all. `heard`: when that was last.
+    std::size_t expire(Nanoseconds now, Nanoseconds heard);
 
     // The node's index; NodeIndex::none() when it is not known. Names of one call after the other
     // mostly come in the same order: `hint` is the node that came before.

@@ -388,10 +388,11 @@ void Mirror::State::bind_ended(const PodKey& key, BindResult result, Nanoseconds
             let_go(index);
             return;
         case BindResult::unknown: {
-            const bool set = engine_->set_deadline(index, now + options_.doubt_for).has_value();
+            const bool set = engine_->set_deadline(index, kNoDeadline).has_value();
             TESSERA_ASSERT(set, "what is assumed has a deadline");
             set_stage(record, PodStage::held);
             set_doubt(record, true);
+            record.doubt_until = now + options_.doubt_for;
             return;
         }
     }

@@ -363,25 +363,23 @@ void Mirror::State::set_doubt(PodRecord& record, bool in_doubt) {
     record.in_doubt = in_doubt;
 }
 
-void Mirror::State::keep_doubts(Nanoseconds now) {
+void Mirror::State::end_doubts(Nanoseconds now, Nanoseconds heard) {
     if (in_doubt_ == 0) {
         return;
     }
     pods_.each([&](PodIndex index, const PodRecord& record) {
-        if (record.in_doubt) {
-            const bool set = engine_->set_deadline(index, now + options_.doubt_for).has_value();
+        if (record.in_doubt && record.doubt_until <= heard) {
+            const bool set = engine_->set_deadline(index, now).has_value();
             TESSERA_ASSERT(set, "what is assumed has a deadline");
         }
     });
 }
 
-std::size_t Mirror::State::expire(Nanoseconds now, bool current) {
+std::size_t Mirror::State::expire(Nanoseconds now, Nanoseconds heard) {
     if (!synced()) {
         return 0;
     }
-    if (!current) {
-        keep_doubts(now);
-    }
+    end_doubts(now, heard);
     const std::vector<PodIndex> ended = engine_->expire(now);
     for (PodIndex index : ended) {
         PodRecord& record = pods_[index];

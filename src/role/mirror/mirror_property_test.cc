@@ -224,7 +224,7 @@ class History : private testing::TestApi {
     }
 
     void expire() {
-        mirror_.expire(Nanoseconds(now_), true);
+        mirror_.expire(Nanoseconds(now_), Nanoseconds(now_));
         for (auto at = pending_.begin(); at != pending_.end();) {
             at = over(at->first, at->second) ? pending_.erase(at) : std::next(at);
         }

@@ -38,7 +38,7 @@ class Mirror::State {
     void replace_pods(std::vector<Pod> pods);
     void pod_changed(const Pod& pod);
     void pod_gone(const Pod& pod);
-    std::size_t expire(Nanoseconds now, bool current);
+    std::size_t expire(Nanoseconds now, Nanoseconds heard);
 
     // mirror_decide.cc
     Expected<Fit> filter(const Pod& pod, std::span<const NodeIndex> among, const Asked& asked);
@@ -107,7 +107,7 @@ class Mirror::State {
     void remove(PodIndex index);  // the pod is gone
     void stop_awaiting(PodIndex index);
     std::size_t end_missed(Nanoseconds now);
-    void keep_doubts(Nanoseconds now);
+    void end_doubts(Nanoseconds now, Nanoseconds heard);
     void set_doubt(PodRecord& record, bool in_doubt);
     void set_stage(PodRecord& record, PodStage stage);
     void learn(PodIndex index, const Question& asked);

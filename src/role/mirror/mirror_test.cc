@@ -81,7 +81,8 @@ TEST_F(MirrorTest, HoldsTheBestShareAndBindsIt) {
     EXPECT_EQ(plan->annotations.at("ALIYUN_COM_GPU_MEM_POD"), "8");
     EXPECT_TRUE(plan->annotations.contains("tessera.dev/placement"));
     mirror_.bind_ended(key(pod), BindResult::bound, kNow);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() * 1000), true), 0U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() * 1000), Nanoseconds(kNow.value() * 1000)),
+              0U);
     EXPECT_EQ(used(node), 8 * 1024);
     // Said again, it is done already; elsewhere it is refused.
     EXPECT_TRUE(mirror_.prepare_bind(key(pod), node, kNow)->bound_already);
@@ -93,13 +94,17 @@ TEST_F(MirrorTest, AHoldEndsByItselfAndAnotherNodeTakesItOver) {
     const Pod pod = gpu_pod("p", 8);
     const Fit fit = filter(pod);
     const std::string other = fit.best == 0 ? "b" : "a";
-    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 19'000'000'000), true), 0U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 19'000'000'000),
+                             Nanoseconds(kNow.value() + 19'000'000'000)),
+              0U);
     ASSERT_TRUE(mirror_.prepare_bind(key(pod), other, kNow));
     EXPECT_EQ(used(other), 8 * 1024);
     EXPECT_EQ(mirror_.pod_count(), 1U);
     mirror_.bind_ended(key(pod), BindResult::refused, kNow);
     filter(pod);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 21'000'000'000), true), 1U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 21'000'000'000),
+                             Nanoseconds(kNow.value() + 21'000'000'000)),
+              1U);
     EXPECT_EQ(mirror_.pod_count(), 0U);
 }
 
@@ -203,8 +208,12 @@ TEST_F(MirrorTest, AShareInDoubtIsNotGivenAwayForASecondOne) {
               bound.annotations.at("ALIYUN_COM_GPU_MEM_IDX"));
     mirror_.bind_ended(key(pod), BindResult::unknown, kNow);
     EXPECT_EQ(mirror_.in_doubt_count(), 1U);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 59'000'000'000), true), 0U);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 61'000'000'000), true), 1U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 59'000'000'000),
+                             Nanoseconds(kNow.value() + 59'000'000'000)),
+              0U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 61'000'000'000),
+                             Nanoseconds(kNow.value() + 61'000'000'000)),
+              1U);
     EXPECT_EQ(mirror_.in_doubt_count(), 0U);
     EXPECT_EQ(filter(pod).fitting, 2U);
 }
@@ -215,10 +224,9 @@ TEST_F(MirrorTest, AShareInDoubtStaysWhileNobodyTellsOfPods) {
     const auto after = [](std::int64_t seconds) {
         return Nanoseconds(kNow.value() + seconds * 1'000'000'000);
     };
-    EXPECT_EQ(mirror_.expire(after(3600), false), 0U);
+    EXPECT_EQ(mirror_.expire(after(3600), after(59)), 0U);
     EXPECT_EQ(used(bound.node_name), 8 * 1024);
-    EXPECT_EQ(mirror_.expire(after(3659), true), 0U) << "the watch has its time to tell";
-    EXPECT_EQ(mirror_.expire(after(3661), true), 1U);
+    EXPECT_EQ(mirror_.expire(after(3601), after(61)), 1U);
     EXPECT_EQ(used(bound.node_name), 0);
 }
 
@@ -284,19 +292,23 @@ TEST_F(MirrorTest, APodThatWasBoundAndNeverSeenEndsAfterAList) {
     start();
     const Pod bound = bind(gpu_pod("p", 8));
     const Nanoseconds later(kNow.value() + 3'600'000'000'000);
-    EXPECT_EQ(mirror_.expire(later, true), 0U);
+    EXPECT_EQ(mirror_.expire(later, later), 0U);
     mirror_.replace_pods({});
-    EXPECT_EQ(mirror_.expire(later, true), 0U);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() + 19'000'000'000), true), 0U);
+    EXPECT_EQ(mirror_.expire(later, later), 0U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() + 19'000'000'000),
+                             Nanoseconds(later.value() + 19'000'000'000)),
+              0U);
     EXPECT_EQ(mirror_.pod_count(), 1U);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() + 21'000'000'000), true), 1U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() + 21'000'000'000),
+                             Nanoseconds(later.value() + 21'000'000'000)),
+              1U);
     EXPECT_EQ(mirror_.pod_count(), 0U);
     // The list was older than the bind, and the watch tells in time.
     const Pod second = bind(gpu_pod("q", 8));
     mirror_.replace_pods({});
-    EXPECT_EQ(mirror_.expire(later, true), 0U);
+    EXPECT_EQ(mirror_.expire(later, later), 0U);
     mirror_.pod_changed(second);
-    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() * 2), true), 0U);
+    EXPECT_EQ(mirror_.expire(Nanoseconds(later.value() * 2), Nanoseconds(later.value() * 2)), 0U);
     EXPECT_EQ(mirror_.pod_count(), 1U);
 }
 

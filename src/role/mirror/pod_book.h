@@ -48,8 +48,9 @@ struct PodRecord {
     std::int32_t priority = 0;
     PolicySlot policy = kFirstPolicy;  // that was told
     PodStage stage = PodStage::pending;
-    bool seen = false;      // by the API's word, not only by a request's
-    bool in_doubt = false;  // held, and perhaps bound: the API server did not answer
+    bool seen = false;          // by the API's word, not only by a request's
+    bool in_doubt = false;      // held, and perhaps bound: the API server did not answer
+    Nanoseconds doubt_until{};  // it would have been told by then
 
     bool holds() const { return stage != PodStage::pending; }
     bool ours() const { return holds() && stage != PodStage::foreign; }

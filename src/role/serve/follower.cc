@@ -102,6 +102,8 @@ std::string Follower::why_stale() const {
     return {};
 }
 
+Nanoseconds Follower::pods_heard() const { return kinds_[kPods].reflector->last_contact(); }
+
 bool Follower::current() const {
     return std::ranges::all_of(kinds_, [](const Kind& kind) { return kind.reflector->current(); });
 }

@@ -245,7 +245,7 @@ class RunningService final : public Service {
         std::size_t ended = 0;
         {
             const std::lock_guard lock(mutex_);
-            ended = mirror_.expire(options_.clock(), follower_->current());
+            ended = mirror_.expire(options_.clock(), follower_->pods_heard());
             notes = mirror_.take_notes();
         }
         expired_.add(ended);
@@ -281,7 +281,7 @@ class RunningService final : public Service {
     void drop_holds() {
         const std::lock_guard lock(mutex_);
         if (mirror_.synced()) {
-            mirror_.expire(kNoDeadline - Nanoseconds(1), true);
+            mirror_.expire(kNoDeadline - Nanoseconds(1), kNoDeadline - Nanoseconds(1));
         }
     }
 
