@@ -407,7 +407,7 @@ TEST(Reflector, WatchesThatStaySilentAreNotHealthy) {
     world.time.run_for(seconds(150));  // the first is given up after 100 s, then there is a grace
     EXPECT_FALSE(world.reflector.healthy());
     EXPECT_THAT(world.reflector.last_error(), HasSubstr("silent"));
-    world.fault = nullptr;
+    world.fault = [](FakeHttpClient&, const FakeCall&) { return false; };
     world.time.run_for(seconds(120));
     EXPECT_TRUE(world.reflector.healthy());
 }
