@@ -53,6 +53,17 @@ def pytest_runtest_makereport(item, call):
             report.sections.append(("logs", f"logs of this run are kept in {cluster.logs}"))
 
 
+def pytest_terminal_summary(terminalreporter):
+    """What tests measured, also of those that passed: the log of ./test keeps it."""
+    lines = [f"{report.nodeid}: {value}" for report in terminalreporter.getreports("")
+             if getattr(report, "when", "") == "teardown"
+             for name, value in report.user_properties if name == "measured"]
+    if lines:
+        terminalreporter.section("measured")
+    for line in lines:
+        terminalreporter.write_line(line)
+
+
 @pytest.fixture(autouse=True)
 def time_limit(request):
     """No test hangs: after its time it fails, and its fixtures are cleaned up."""
