@@ -54,7 +54,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """What tests measured, also of those that passed: the log of ./test keeps it."""
+    """What tests measured, of those that passed, too: build/log/e2e.log has it at its end."""
     lines = [f"{report.nodeid}: {value}" for report in terminalreporter.getreports("")
              if getattr(report, "when", "") == "teardown"
              for name, value in report.user_properties if name == "measured"]
@@ -78,6 +78,12 @@ def time_limit(request):
     signal.alarm(seconds)
     yield
     signal.alarm(0)
+
+
+@pytest.fixture
+def measured(request):
+    """A function that puts a line into the summary of the run."""
+    return lambda line: request.node.user_properties.append(("measured", line))
 
 
 @contextlib.contextmanager

@@ -52,7 +52,7 @@ def pods_per_second(pods):
     return len(pods) / max(seconds.total_seconds(), 1)
 
 
-def fill_to_the_brim(cluster, tessera, report, nodes, pods, seconds):
+def fill_to_the_brim(cluster, tessera, measured, nodes, pods, seconds):
     """One GPU of 16 on each node, and pods of 4 to 14: an eighth more than there is. kube-scheduler
     is told not to count the resource, so that nothing but Tessera keeps pods from an occupied GPU."""
     draw = random.Random(nodes)
@@ -64,10 +64,10 @@ def fill_to_the_brim(cluster, tessera, report, nodes, pods, seconds):
                                         for index, units in enumerate(sizes)])
         waiting = settle(cluster, seconds)
     bound = list(filter(objects.is_bound, cluster.api.list("pods")))
-    report("measured", f"{pods} pods on {nodes} nodes: {pods_per_second(bound):.0f} pods/s, "
-           f"{len(bound)} bound, {len(waiting)} pending, "
-           f"{sum(map(wanted_units, bound))} of {nodes * 16} GiB given out, "
-           f"{len(watcher.violations)} over-commits in {watcher.events} events")
+    measured(f"{pods} pods on {nodes} nodes: {pods_per_second(bound):.0f} pods/s, "
+             f"{len(bound)} bound, {len(waiting)} pending, "
+             f"{sum(map(wanted_units, bound))} of {nodes * 16} GiB given out, "
+             f"{len(watcher.violations)} over-commits in {watcher.events} events")
     assert not watcher.violations, watcher.describe()
     assert watcher.bound == len(bound) == pods - len(waiting)
     assert waiting, "more is asked than there is"
@@ -81,15 +81,15 @@ def gpu_on_every_node(cluster, nodes):
                                      for index in range(nodes)])
 
 
-def test_two_thousand_pods_fill_a_thousand_nodes(cluster, start_tessera, record_property):
+def test_two_thousand_pods_fill_a_thousand_nodes(cluster, start_tessera, measured):
     gpu_on_every_node(cluster, 1000)
-    fill_to_the_brim(cluster, start_tessera(), record_property, 1000, 2000, 120)
+    fill_to_the_brim(cluster, start_tessera(), measured, 1000, 2000, 120)
 
 
 @pytest.mark.scale
-def test_ten_thousand_pods_fill_five_thousand_nodes(cluster, start_tessera, record_property):
+def test_ten_thousand_pods_fill_five_thousand_nodes(cluster, start_tessera, measured):
     gpu_on_every_node(cluster, 5000)
-    fill_to_the_brim(cluster, start_tessera(), record_property, 5000, 10000, 1800)
+    fill_to_the_brim(cluster, start_tessera(), measured, 5000, 10000, 1800)
 
 
 def test_every_pod_is_placed_that_can_be(cluster, start_tessera):
