@@ -53,6 +53,17 @@ def pytest_runtest_makereport(item, call):
             report.sections.append(("logs", f"logs of this run are kept in {cluster.logs}"))
 
 
+def pytest_terminal_summary(terminalreporter):
+    """What tests measured, of those that passed, too: build/log/e2e.log has it at its end."""
+    lines = [f"{report.nodeid}: {value}" for report in terminalreporter.getreports("")
+             if getattr(report, "when", "") == "teardown"
+             for name, value in report.user_properties if name == "measured"]
+    if lines:
+        terminalreporter.section("measured")
+    for line in lines:
+        terminalreporter.write_line(line)
+
+
 @pytest.fixture(autouse=True)
 def time_limit(request):
     """No test hangs: after its time it fails, and its fixtures are cleaned up."""
@@ -67,6 +78,12 @@ def time_limit(request):
     signal.alarm(seconds)
     yield
     signal.alarm(0)
+
+
+@pytest.fixture
+def measured(request):
+    """A function that puts a line into the summary of the run."""
+    return lambda line: request.node.user_properties.append(("measured", line))
 
 
 @contextlib.contextmanager

@@ -1,11 +1,16 @@
 """Two copies of the extender, one of which decides."""
 
+import concurrent.futures
+import contextlib
+import hashlib
+import hmac
+import secrets
 import signal
 import time
 
 import pytest
 
-from conftest import pods_bound
+from conftest import check_books, pods_bound
 from rig import deployment, objects
 from rig.extender import question
 from rig.fault_proxy import FaultProxy
@@ -18,18 +23,24 @@ ELECTION = ("--leader-elect", "--lease-namespace", deployment.NAMESPACE,
 TAKE_OVER_SECONDS = 15
 
 
-@pytest.fixture
-def two(cluster, start_tessera):
+@contextlib.contextmanager
+def two_copies(cluster, start_tessera, arguments):
     """(leader, follower), a Service in front of them, and the checker over all."""
-    cluster.api.create("nodes", objects.gpushare_node("gpu-a", gpus=2, memory=16))
-    leader = start_tessera(arguments=ELECTION)
-    follower = start_tessera(arguments=ELECTION, wait=False)
+    leader = start_tessera(arguments=arguments)
+    follower = start_tessera(arguments=arguments, wait=False)
     with FaultProxy(leader.url) as service, Watcher(cluster):
         cluster.start_scheduler([gpushare_extender(service.url)], back_off=(1, 1))
         yield leader, follower, service
     lease = cluster.api.find("leases", deployment.LEASE, deployment.NAMESPACE)
     if lease:
         cluster.api.delete("leases", deployment.LEASE, deployment.NAMESPACE)
+
+
+@pytest.fixture
+def two(cluster, start_tessera):
+    cluster.api.create("nodes", objects.gpushare_node("gpu-a", gpus=2, memory=16))
+    with two_copies(cluster, start_tessera, ELECTION) as copies:
+        yield copies
 
 
 def filter_status(tessera, units=1):
@@ -102,3 +113,33 @@ def test_a_leader_that_slept_decides_nothing_any_more(cluster, two):
     assert leader.request("POST", "/gpushare-scheduler/bind", bind)[0] != 200
     assert not leader.is_ready()
     pods_bound(cluster, 2)
+
+
+def test_the_leader_is_killed_while_pods_arrive(cluster, start_tessera, tmp_path, measured):
+    """Two copies as deploy/ starts them, and pods for every GiB of fifty nodes: some are bound, some on
+    their way when the leader dies, and some come while nobody leads."""
+    key = secrets.token_hex(32)
+    (tmp_path / "key").write_text(key + "\n")
+    cluster.api.create_all("nodes", [objects.gpushare_node(f"gpu-{index}", gpus=2, memory=16)
+                                     for index in range(50)])
+    pods = [objects.gpushare_pod(f"pod-{index}", 8) for index in range(200)]
+
+    def bound():
+        return sum(map(objects.is_bound, cluster.api.list("pods")))
+    with (two_copies(cluster, start_tessera, deployment.arguments(tmp_path / "key")) as copies,
+          concurrent.futures.ThreadPoolExecutor(1) as beside):
+        leader, follower, service = copies
+        arriving = beside.submit(cluster.api.create_all, "pods", pods[:150])
+        wait_until(lambda: bound() >= 20, 30, "the leader has bound some", 0.01)
+        leader.kill()
+        measured(f"{bound()} of 200 pods were bound when the leader died")
+        arriving.result()
+        cluster.api.create_all("pods", pods[150:])
+        wait_until(follower.is_ready, TAKE_OVER_SECONDS, "the follower leads")
+        service.lead_to(follower.url)
+        placed = pods_bound(cluster, 200)
+        check_books(cluster, follower)
+    for pod in placed:
+        record = objects.annotation(pod, "tessera.dev/placement")
+        made = hmac.new(key.encode(), record.encode(), hashlib.sha256).hexdigest()
+        assert objects.annotation(pod, "tessera.dev/placement-signature") == f"v1:{made}"

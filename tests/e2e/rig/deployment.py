@@ -20,6 +20,18 @@ def manifests(name):
         return list(yaml.safe_load_all(file))
 
 
+def arguments(key_file):
+    """The program's, as deployment.yaml has them; the address and the key's place are a test's own."""
+    deployed, = (document for document in manifests("deployment.yaml")
+                 if document["kind"] == "Deployment")
+    container, = deployed["spec"]["template"]["spec"]["containers"]
+    given = dict(word.partition("=")[::2] for word in container["args"])
+    assert list(given)[:2] == ["serve", "--extender"] and "--listen" in given
+    given["--signing-key-file"] = str(key_file)
+    return tuple(f"{name}={value}" if value else name for name, value in given.items()
+                 if name not in ("serve", "--extender", "--listen"))
+
+
 def apply(cluster, document, dry_run=False):
     meta = document["metadata"]
     path = path_of(RESOURCES[document["kind"]], meta["name"], meta.get("namespace"))
