@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 namespace tessera {
 namespace {
@@ -101,6 +103,28 @@ std::string in_quotes(std::string_view text) {
         return out + fmt::format("…\" ({} bytes)", text.size());
     }
     return out + '"';
+}
+
+std::string printable(std::string_view text) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t length = utf8_length(text, at);
+        const auto first = static_cast<unsigned char>(text[at]);
+        // U+0080 to U+009F are control characters as well.
+        const bool control =
+            first < 0x20 || first == 0x7f ||
+            (length == 2 && first == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0);
+        if (length > 0 && !control) {
+            out += text.substr(at, length);
+            at += length;
+            continue;
+        }
+        for (const std::size_t end = at + std::max<std::size_t>(1, length); at < end; ++at) {
+            fmt::format_to(std::back_inserter(out), "\\x{:02x}",
+                           static_cast<unsigned char>(text[at]));
+        }
+    }
+    return out;
 }
 
 }  // namespace tessera

@@ -21,6 +21,10 @@ bool valid_utf8(std::string_view text);
 // with the length told.
 std::string in_quotes(std::string_view text);
 
+// Text of others as a terminal or an event may show it: control characters, which a terminal would
+// obey, and what is not UTF-8 become \xNN.
+std::string printable(std::string_view text);
+
 // Without the mark that some editors put before UTF-8.
 std::string_view without_byte_order_mark(std::string_view text);
 

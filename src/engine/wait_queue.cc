@@ -1,6 +1,7 @@
 #include "engine/wait_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -134,13 +135,16 @@ void WaitQueue::next_of(LineKey line) {
     }
 }
 
-void WaitQueue::placed(UnitIndex unit) {
-    TESSERA_ASSERT(at(unit).state == State::tried, "only what is tried can be placed");
-    const LineKey line = at(unit).line;
-    leave(unit);
-    if (line.valid()) {
+void WaitQueue::found(UnitIndex unit) {
+    TESSERA_ASSERT(at(unit).state == State::tried, "only what is tried can find a place");
+    if (const LineKey line = std::exchange(at(unit).line, LineKey()); line.valid()) {
         next_of(line);
     }
+}
+
+void WaitQueue::placed(UnitIndex unit) {
+    found(unit);
+    leave(unit);
 }
 
 // Half of it to all of it, twice as long with each attempt.

@@ -102,6 +102,9 @@ class WaitQueue {
     // The best of those that are ready. It is being tried until one of the next three is called.
     std::optional<UnitIndex> pop(Nanoseconds now);
     void placed(UnitIndex unit);  // gone; the next of its line is ready
+    // The same while it is still uncertain whether that holds: until placed, park, retry or remove
+    // it is being tried.
+    void found(UnitIndex unit);
     void park(UnitIndex unit, const Parked& why, Nanoseconds now);
     void retry(UnitIndex unit, Nanoseconds now);  // something failed on the way: rests, then again
 
@@ -128,6 +131,7 @@ class WaitQueue {
     std::uint32_t attempts(UnitIndex unit) const { return units_.at(unit.slot()).attempts; }
     QueueRank rank(UnitIndex unit) const { return units_.at(unit.slot()).rank; }
     std::size_t lines() const { return lines_.size(); }
+    bool has_line(LineKey line) const { return lines_.contains(line); }
     // In the order in which they would be tried if all were ready: for people.
     std::vector<UnitIndex> in_order() const;
     // A number that a rank is ordered by, smaller first; then first_seen, then the unit.

@@ -105,6 +105,12 @@ ApiCall ApiCall::merge_patch(std::string path, std::string body) {
                      .body = std::move(body)}};
 }
 
+ApiCall ApiCall::strategic_patch(std::string path, std::string body) {
+    ApiCall call = merge_patch(std::move(path), std::move(body));
+    call.http.content_type = "application/strategic-merge-patch+json";
+    return call;
+}
+
 ApiCall ApiCall::remove(std::string path) {
     return {.http = {.method = "DELETE", .path = std::move(path)}};
 }

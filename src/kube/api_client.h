@@ -54,6 +54,8 @@ struct ApiCall {
     static ApiCall create(std::string path, std::string body);  // not repeatable
     static ApiCall replace(std::string path, std::string body);
     static ApiCall merge_patch(std::string path, std::string body);
+    // Of the built-in kinds: their lists are merged by key.
+    static ApiCall strategic_patch(std::string path, std::string body);
     static ApiCall remove(std::string path);
 
     ApiCall within(Nanoseconds time) && {

@@ -74,6 +74,9 @@ TEST(ApiClient, MethodsAndTypes) {
     EXPECT_EQ(ApiCall::replace("/p", "b").http.method, "PUT");
     EXPECT_EQ(ApiCall::merge_patch("/p", "b").http.method, "PATCH");
     EXPECT_EQ(ApiCall::merge_patch("/p", "b").http.content_type, "application/merge-patch+json");
+    EXPECT_EQ(ApiCall::strategic_patch("/p", "b").http.method, "PATCH");
+    EXPECT_EQ(ApiCall::strategic_patch("/p", "b").http.content_type,
+              "application/strategic-merge-patch+json");
     EXPECT_EQ(ApiCall::remove("/p").http.method, "DELETE");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "base/units.h"
 
@@ -14,5 +15,8 @@ using Clock = std::function<Nanoseconds()>;
 Nanoseconds boot_time_now();
 // Since 1970, for what others read.
 Nanoseconds wall_time_now();
+
+// "2026-11-18T12:00:00.123456Z" of a time since 1970, as the API writes it.
+std::string micro_time(Nanoseconds since_1970);
 
 }  // namespace tessera

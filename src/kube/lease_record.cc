@@ -1,12 +1,9 @@
 #include "kube/lease_record.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <array>
-#include <ctime>
 
-#include "base/floor_divide.h"
 #include "base/json_writer.h"
 #include "codec/json_walk.h"
 
@@ -98,14 +95,6 @@ std::string lease_patch_json(const LeaseRecord& record) {
     write_spec(json, record);
     json.end_object();
     return json.take();
-}
-
-std::string micro_time(Nanoseconds since_1970) {
-    constexpr std::int64_t kSecond = 1'000'000'000;
-    const std::int64_t second = floor_divide(since_1970.value(), kSecond);
-    const std::int64_t micro = (since_1970.value() - second * kSecond) / 1000;
-    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(static_cast<std::time_t>(second)),
-                       micro);
 }
 
 }  // namespace tessera

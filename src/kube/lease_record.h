@@ -29,7 +29,4 @@ std::string new_lease_json(std::string_view space, std::string_view name,
 // into the object stays. An empty holder releases.
 std::string lease_patch_json(const LeaseRecord& record);
 
-// "2026-11-18T12:00:00.123456Z" of a time since 1970.
-std::string micro_time(Nanoseconds since_1970);
-
 }  // namespace tessera

@@ -20,7 +20,7 @@ constexpr std::int64_t kRetryAfterSecondsMax = 86'400;
 constexpr std::size_t kPadding = 64;
 
 // What may stand in the first line of a request or in a header without ending it early.
-bool printable(std::string_view text) {
+bool is_printable(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
 }
 bool one_line(std::string_view text) {
@@ -98,7 +98,7 @@ Expected<std::unique_ptr<CurlTarget>> CurlTarget::make(HttpClientOptions options
     if (url == nullptr) {
         return fail(ErrorKind::environment, "libcurl has no memory");
     }
-    if (!printable(options.base_url) ||
+    if (!is_printable(options.base_url) ||
         curl_url_set(url.get(), CURLUPART_URL, options.base_url.c_str(), 0) != CURLUE_OK) {
         return wrong("this is no address of a server");
     }
@@ -116,7 +116,7 @@ Expected<std::unique_ptr<CurlTarget>> CurlTarget::make(HttpClientOptions options
     const std::string port = url_part(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
     const std::string& name = options.tls.server_name;
     if (!name.empty() && name != host) {
-        if (!printable(name) || curl_url_set(url.get(), CURLUPART_HOST, name.c_str(), 0) != 0) {
+        if (!is_printable(name) || curl_url_set(url.get(), CURLUPART_HOST, name.c_str(), 0) != 0) {
             return fail(ErrorKind::invalid, "server name {} is no name of a host", in_quotes(name));
         }
         target->connect_to = fmt::format("::{}:{}", host, port);
@@ -207,14 +207,14 @@ Expected<void> CurlTransfer::begin(const ClientCall& call, const HttpClient::OnL
     ended_by_user_ = false;
     muted_ = false;
     reason_[0] = '\0';
-    if (call.method.empty() || !printable(call.method) || !call.path.starts_with('/') ||
-        !printable(call.path)) {
+    if (call.method.empty() || !is_printable(call.method) || !call.path.starts_with('/') ||
+        !is_printable(call.path)) {
         return fail(ErrorKind::invalid, "{} {} cannot be sent: a path begins with / and is encoded",
                     in_quotes(call.method), in_quotes(call.path));
     }
     const auto& ask = target_.options.bearer_token;
     const std::string token = ask ? ask() : std::string();
-    if (!printable(token) || !one_line(call.content_type)) {
+    if (!is_printable(token) || !one_line(call.content_type)) {
         return fail(ErrorKind::invalid, "{}: the token or content type is not one line of text",
                     describe(target_, call));
     }

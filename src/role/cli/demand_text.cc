@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "role/cli/explain_text.h"
+#include "role/wording/decision_words.h"
 
 namespace tessera::cli {
 namespace {

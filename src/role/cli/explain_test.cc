@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "codec/test_directory.h"
 #include "role/cli/command.h"
 #include "role/cli/terminal.h"

@@ -7,7 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "role/cli/terminal.h"
+#include "base/text.h"
+#include "role/wording/decision_words.h"
 
 namespace tessera::cli {
 namespace {
@@ -18,10 +19,6 @@ constexpr std::string_view kBold = "\x1b[1m";
 
 std::string painted(std::string_view text, std::string_view colour, const TextStyle& style) {
     return style.colour ? fmt::format("{}{}\x1b[0m", colour, text) : std::string(text);
-}
-
-std::string plural(std::int64_t count, std::string_view what) {
-    return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
 }
 
 // Columns as wide as their widest cell; the first and the last to the left, the others right.
@@ -127,18 +124,6 @@ std::string order_text(const std::vector<CandidateRow>& rows, std::string_view o
     return {};
 }
 
-// The sentence of the code, with what stands in the way where that is the same on most nodes.
-std::string reason_text(const RefusalCount& count, const DecisionNames& names) {
-    std::string sentence(refusal_info(count.code).sentence);
-    if (count.obstacle) {
-        sentence += ": " + printable(obstacle_text(count.code, *count.obstacle, names.vocabulary));
-        if (count.obstacle_nodes < count.nodes_any) {
-            sentence += fmt::format(" on {}", grouped(count.obstacle_nodes));
-        }
-    }
-    return sentence;
-}
-
 std::string refusals_text(const Decision& decision, const DecisionNames& names) {
     Table table({"reason", "nodes", "in all", "GPUs", ""});
     for (const RefusalCount& count : decision.refusal.counts) {
@@ -153,30 +138,6 @@ std::string refusals_text(const Decision& decision, const DecisionNames& names) 
                            decision.refusal.gpus_fitting == 1 ? "itself" : "themselves");
     }
     return out;
-}
-
-std::string_view outlook(RefusalKind kind) {
-    switch (kind) {
-        case RefusalKind::preemption_may_help:
-            return "others hold what it asks for: it fits when they have left";
-        case RefusalKind::not_now:
-            return "it has to wait for a GPU or a node to return";
-        case RefusalKind::never_here:
-            return "no node of this cluster can ever hold it as it is";
-        case RefusalKind::internal:
-            break;
-    }
-    return "internal error";
-}
-
-// With GPUs of unknown memory nobody can say that a pod will never fit.
-std::string_view outlook(const Refusal& refusal) {
-    const bool unknown = std::ranges::any_of(refusal.counts, [](const RefusalCount& count) {
-        return count.code == RefusalCode::gpu_memory_unknown && count.nodes > 0;
-    });
-    return unknown && refusal.kind == RefusalKind::never_here
-               ? "it asks for GPU memory, and that of some GPUs is not known"
-               : outlook(refusal.kind);
 }
 
 std::string placed_text(const Decision& decision, const DecisionNames& names,
@@ -229,79 +190,7 @@ std::string refused_text(const Decision& decision, const DecisionNames& names,
     return out;
 }
 
-std::string amount_text(const Fix& fix, std::string_view unit, std::string_view what) {
-    if (fix.to == 0) {
-        return fmt::format("if it asked for no {}", what);
-    }
-    return fmt::format("with {} {} less {} ({} instead of {})", grouped(fix.asked - fix.to), unit,
-                       what, grouped(fix.to), grouped(fix.asked));
-}
-
-std::string change_text(const Fix& fix, const DecisionNames& names) {
-    switch (fix.kind) {
-        case FixKind::less_gpu_memory:
-            if (fix.relative) {
-                return fmt::format("with {:.4f} % of a GPU's memory instead of {:.4f} %",
-                                   static_cast<double>(fix.to) / 1e4,
-                                   static_cast<double>(fix.asked) / 1e4);
-            }
-            return amount_text(fix, "MiB", "GPU memory");
-        case FixKind::less_gpu_compute:
-            if (fix.asked >= kWholeGpu.value()) {
-                return fmt::format("with a share of {} milli instead of a whole GPU",
-                                   grouped(fix.to));
-            }
-            return amount_text(fix, "milli", "GPU compute");
-        case FixKind::less_cpu:
-            return amount_text(fix, "milli-cores", "CPU");
-        case FixKind::less_memory:
-            return amount_text(fix, "MiB", "node memory");
-        case FixKind::fewer_gpus:
-            return fmt::format("with {} instead of {}", plural(fix.to, "GPU"), fix.asked);
-        case FixKind::other_model:
-            return fmt::format("if {} were allowed",
-                               fix.model.valid()
-                                   ? printable(names.vocabulary.models.name(fix.model))
-                                   : "GPUs of unknown model");
-        case FixKind::tolerate_taint:
-            return "with a toleration of " +
-                   printable(pair_text(fix.key, fix.value, names.vocabulary));
-        case FixKind::without_selector:
-            return "without node selector " +
-                   printable(pair_text(fix.key, fix.value, names.vocabulary));
-        case FixKind::without_affinity:
-            return "without its required node affinity";
-        case FixKind::without_pin:
-            return fmt::format("if it were not pinned to {}",
-                               printable(names.vocabulary.label_values.name(fix.value)));
-        case FixKind::healthy_gpu:
-            return "when GPUs that are unhealthy or drained are back";
-        case FixKind::open_node:
-            return "when cordoned nodes are opened";
-        case FixKind::others_leave:
-            break;
-    }
-    return "when other pods have left";
-}
-
 }  // namespace
-
-std::string grouped(std::int64_t number) {
-    std::string digits = fmt::format("{}", number);
-    for (std::size_t at = digits.size(); at > 3 + (number < 0 ? 1U : 0U);) {
-        at -= 3;
-        digits.insert(at, 1, ' ');
-    }
-    return digits;
-}
-
-std::string fix_text(const Fix& fix, const DecisionNames& names) {
-    std::string where = fmt::format("on {}", plural(fix.nodes, "node"));
-    if (fix.gpus > 0) {
-        where = fmt::format("on {} of {}", plural(fix.gpus, "GPU"), plural(fix.nodes, "node"));
-    }
-    return fmt::format("{}: {}", change_text(fix, names), where);
-}
 
 std::string decision_text(const Decision& decision, const DecisionNames& names,
                           const TextStyle& style) {

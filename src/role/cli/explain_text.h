@@ -17,12 +17,6 @@ struct TextStyle {
     bool one_of_many = false;  // the pod is one of a group or of replicas: fixes are about it alone
 };
 
-// "12 345": thousands apart.
-std::string grouped(std::int64_t number);
-
-// "with 2 048 MiB less GPU memory (6 144 instead of 8 192): on 31 GPUs of 12 nodes"
-std::string fix_text(const Fix& fix, const DecisionNames& names);
-
 // Why here, or why nowhere and what would help.
 std::string decision_text(const Decision& decision, const DecisionNames& names,
                           const TextStyle& style);

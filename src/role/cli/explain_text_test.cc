@@ -14,6 +14,7 @@
 #include "codec/test_directory.h"
 #include "role/cli/command.h"
 #include "role/cli/test_command.h"
+#include "role/wording/decision_words.h"
 #include "sim/file.h"
 
 namespace tessera::cli {

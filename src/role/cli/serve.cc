@@ -1,4 +1,4 @@
-// tessera serve: a door of the scheduler against a Kubernetes cluster. Today the extender.
+// tessera serve: the extender and the scheduler against a Kubernetes cluster.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -104,6 +104,56 @@ Expected<void> set_mirror(const ServeFlags& flags, MirrorOptions& mirror) {
     return set_policies(flags, mirror);
 }
 
+// The ancestors' schedulers, whose pods find us by their names, and our own.
+StringMap usual_scheduler_names() {
+    return {{"tessera", ""},
+            {"kubeshare-scheduler", "kubeshare"},
+            {"gpu-scheduler", "keti"},
+            {"custom-scheduler", "tessera"}};
+}
+
+// "NAME" or "NAME=POLICY", the policy by name or as a file.
+Expected<void> set_scheduler(const ServeFlags& flags, ServiceOptions& service) {
+    const StringMap usual = usual_scheduler_names();
+    SchedulerOptions scheduler;
+    const auto sources = std::make_shared<std::map<std::string, PolicySource, std::less<>>>();
+    for (const std::string& text : flags.scheduler_names) {
+        const std::size_t equals = text.find('=');
+        const std::string name = text.substr(0, equals);
+        if (name.empty()) {
+            return fail(ErrorKind::invalid,
+                        "--scheduler-name: {} is not accepted; NAME or NAME=POLICY is, such as "
+                        "batch=binpack",
+                        in_quotes(text));
+        }
+        const std::string* known = find(usual, name);
+        std::string policy = known == nullptr ? "" : *known;
+        if (equals != std::string::npos) {
+            policy = text.substr(equals + 1);
+            auto source = PolicySource::open(policy);
+            if (!source) {
+                return tl::unexpected(std::move(source.error()).within("--scheduler-name"));
+            }
+            TESSERA_CHECK(source->make({}));
+            sources->insert_or_assign(policy, std::move(*source));
+        }
+        if (!scheduler.names.emplace(name, policy).second) {
+            return fail(ErrorKind::invalid, "--scheduler-name: {} is there more than once",
+                        in_quotes(name));
+        }
+    }
+    if (scheduler.names.empty()) {
+        scheduler.names = usual;
+    }
+    service.mirror.make_policy = [sources, others = std::move(service.mirror.make_policy)](
+                                     std::string_view name) {
+        const auto given = sources->find(name);
+        return given == sources->end() ? others(name) : given->second.make({});
+    };
+    service.scheduler = std::move(scheduler);
+    return {};
+}
+
 Expected<LeaseOptions> lease_options(const ServeFlags& flags, const std::string& own_space) {
     constexpr std::int64_t kSecond = 1'000'000'000;
     LeaseOptions lease;
@@ -142,17 +192,21 @@ struct Plan {
 };
 
 Expected<Plan> plan_of(const ServeFlags& flags) {
-    if (!flags.extender) {
+    if (!flags.extender && !flags.scheduler) {
         return fail(ErrorKind::invalid,
-                    "serve: which door? --extender answers a stock kube-scheduler; tessera serve "
-                    "--help explains the flags");
+                    "serve: which door? --extender answers a stock kube-scheduler, --scheduler "
+                    "schedules by itself; tessera serve --help explains the flags");
     }
     Plan plan;
+    plan.service.extender = flags.extender;
     TESSERA_TRY(plan.log.level, parse_log_level(flags.log_level));
     TESSERA_TRY(plan.log.format, parse_log_format(flags.log_format));
     TESSERA_TRY(plan.stop_patience, parse_duration("--stop-timeout", flags.stop_timeout));
     TESSERA_CHECK(set_server(flags, plan.service.server));
     TESSERA_CHECK(set_mirror(flags, plan.service.mirror));
+    if (flags.scheduler) {
+        TESSERA_CHECK(set_scheduler(flags, plan.service));
+    }
     TESSERA_TRY(KubeAccess access, find_kube_access({flags.kubeconfig, flags.context, {}}));
     plan.service.api = std::move(access.http);
     plan.access = std::move(access.source);
@@ -182,12 +236,15 @@ int run(Plan plan) {
             "give --signing-key-file");
     }
     const HttpServerOptions server = plan.service.server;
+    const std::string_view doors = !plan.service.scheduler  ? "extender"
+                                   : plan.service.extender ? "scheduler and extender"
+                                                           : "scheduler";
     log.info("starting", {{"api", plan.service.api.base_url}, {"by", plan.access}});
     auto service = Service::start(std::move(plan.service), log);
     if (!service) {
         return report_error(service.error());
     }
-    fmt::print("tessera: the extender listens on {}\n", shown_address(server, (*service)->port()));
+    fmt::print("tessera: the {} listens on {}\n", doors, shown_address(server, (*service)->port()));
     std::fflush(stdout);
     const int signal = signals.wait();
     log.info("stopping", {{"signal", signal}});

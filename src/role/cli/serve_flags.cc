@@ -22,6 +22,7 @@ namespace {
 constexpr const char* kFooter =
     "examples:\n"
     "  tessera serve --extender --kubeconfig ~/.kube/config\n"
+    "  tessera serve --scheduler --scheduler-name tessera --scheduler-name batch=binpack\n"
     "  tessera serve --extender --listen 0.0.0.0:39999 --leader-elect \\\n"
     "      --signing-key-file /etc/tessera/signing.key --log-format json\n"
     "  tessera serve --config /etc/tessera/serve.yaml\n\n"
@@ -111,13 +112,22 @@ void define_limits(CLI::App& app, ServeFlags& flags) {
 void define(CLI::App& app, ServeFlags& flags) {
     app.footer(kFooter);
     app.add_flag("--extender", flags.extender, "answer a stock kube-scheduler's extender calls");
+    auto* scheduler = app.add_flag("--scheduler", flags.scheduler,
+                                   "schedule pods that name us, without kube-scheduler");
+    app.add_option("--scheduler-name", flags.scheduler_names,
+                   "a name that pods call us by, and its policy (tessera, kubeshare-scheduler, "
+                   "gpu-scheduler, custom-scheduler)")
+        ->type_name("NAME[=POLICY]")
+        ->expected(1)
+        ->take_all()
+        ->needs(scheduler);
     define_access(app, flags);
     define_decisions(app, flags);
     define_election(app, flags);
     define_limits(app, flags);
 }
 
-constexpr const char* kAbout = "Run a door of the scheduler against a Kubernetes cluster.";
+constexpr const char* kAbout = "Run doors of the scheduler against a Kubernetes cluster.";
 constexpr const char* kName = "tessera serve";
 
 // The file's settings as arguments, those left out that the command line gives.

@@ -19,6 +19,8 @@ namespace tessera::cli {
 
 struct ServeFlags {
     bool extender = false;
+    bool scheduler = false;
+    std::vector<std::string> scheduler_names;
     std::string config;
     std::string kubeconfig;
     std::string context;

@@ -89,6 +89,11 @@ void Extender::handle(HttpRequest& request, Responder respond) {
     route.run(*desk_, call, std::move(respond));
 }
 
+bool Extender::decides(std::string_view path) {
+    const Match match = match_route("POST", path);
+    return match.route != nullptr && match.route->needs == Needs::lead;
+}
+
 std::size_t Extender::binds_in_flight() const {
     const auto held = desk_->hold();
     return desk_->binds.size();

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "kube/clock.h"
 #include "net/http_server.h"
@@ -53,6 +54,8 @@ class Extender {
 
     void handle(HttpRequest& request, Responder respond);
     std::size_t binds_in_flight() const;
+    // Whether the path is one of those by which kube-scheduler has decisions made.
+    static bool decides(std::string_view path);
 
   private:
     std::unique_ptr<class Desk> desk_;

@@ -57,6 +57,18 @@ Expected<BindPlan> Mirror::prepare_bind(const PodKey& pod, std::string_view node
 void Mirror::bind_ended(const PodKey& pod, BindResult result, Nanoseconds now) {
     state_->bind_ended(pod, result, now);
 }
+void Mirror::tell(MirrorObserver& observer) { state_->tell(observer); }
+Expected<Ask> Mirror::ask(PodIndex pod, std::string_view policy) {
+    return state_->ask(pod, policy);
+}
+bool Mirror::serves(const Ask& ask) { return state_->serves(ask); }
+Expected<std::optional<BindPlan>> Mirror::place(PodIndex pod, const Asked& asked) {
+    return state_->place(pod, asked);
+}
+Expected<Decision> Mirror::why_waiting(PodIndex pod, std::string_view policy) {
+    return state_->why_waiting(pod, policy);
+}
+PodKey Mirror::key_of(PodIndex pod) const { return state_->key_of(pod); }
 std::optional<std::vector<std::string>> Mirror::victims_needed(const Pod& pod, NodeIndex node,
                                                                std::span<const std::string> victims,
                                                                const Asked& asked) {

@@ -26,6 +26,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/error.h"
@@ -35,6 +36,7 @@
 #include "engine/engine.h"
 #include "model/decision.h"
 #include "model/pod.h"
+#include "role/mirror/mirror_observer.h"
 
 namespace tessera {
 
@@ -94,6 +96,17 @@ struct BindPlan {
     bool bound_already = false;  // on that node, with that share: there is nothing to write
 };
 
+// What makes pods equal for a scheduler: the policy, and a class of it for each alternative.
+struct Ask {
+    PolicySlot policy;
+    std::vector<ClassIndex> classes;
+    std::int32_t priority = 0;  // by the pod or its dialect; not a part of the comparison
+
+    friend bool operator<(const Ask& a, const Ask& b) {
+        return std::tie(a.policy, a.classes) < std::tie(b.policy, b.classes);
+    }
+};
+
 // The API server's word on a bind. `unknown`: no answer came, or one that does not tell whether the
 // pod is bound (409 is one). The share stays held for a while, in which the watch may tell, and the
 // pod fits nowhere else meanwhile.
@@ -121,6 +134,10 @@ class Mirror {
     ~Mirror();
     Mirror(const Mirror&) = delete;
     Mirror& operator=(const Mirror&) = delete;
+
+    // Hears of what changes from now on; outlives the mirror. Before anything is told, or much is
+    // missed.
+    void tell(MirrorObserver& observer);
 
     // What the API tells. A whole list replaces what was known of its kind.
     void replace_nodes(std::vector<Node> nodes);
@@ -163,6 +180,15 @@ class Mirror {
     Expected<BindPlan> prepare_bind(const PodKey& pod, std::string_view node, Nanoseconds now);
     // How that went: bound (the share stays) or refused (it is free again).
     void bind_ended(const PodKey& pod, BindResult result, Nanoseconds now);
+
+    // For a scheduler, of a pod that waits (MirrorObserver::pod_waits). Whether anything of the ask
+    // fits anywhere now; the plan for binding the pod to the best of all nodes, nothing when it
+    // fits on none; and why it does not.
+    Expected<Ask> ask(PodIndex pod, std::string_view policy);
+    bool serves(const Ask& ask);
+    Expected<std::optional<BindPlan>> place(PodIndex pod, const Asked& asked);
+    Expected<Decision> why_waiting(PodIndex pod, std::string_view policy);
+    PodKey key_of(PodIndex pod) const;
 
     // Who has to go from the node so that the pod fits, by uid: those that kube-scheduler chose,
     // and where these do not free enough of one GPU as few other bound pods of lower priority as

@@ -347,13 +347,16 @@ Expected<BindPlan> Mirror::State::plan_bind(PodIndex index, NodeIndex node, Nano
     }
     const Decided& decided = *record.decided;
     const Nanoseconds written = options_.wall ? options_.wall() : now;
-    TESSERA_TRY(PlacementMarks marks, placement_writes({*record.pod,
-                                                        decided.asked,
-                                                        decided.choice.placement,
-                                                        cluster().spec(node),
-                                                        written,
-                                                        {}},
-                                                       context(), ports_, options_.signing_key));
+    PlacementMarks marks;
+    if (decided.asked.demand.wants_gpu()) {  // of other pods there is nothing to remember
+        TESSERA_TRY(marks, placement_writes({*record.pod,
+                                             decided.asked,
+                                             decided.choice.placement,
+                                             cluster().spec(node),
+                                             written,
+                                             {}},
+                                            context(), ports_, options_.signing_key));
+    }
     TESSERA_CHECK(engine_->set_deadline(index, kNoDeadline));
     set_stage(record, PodStage::binding);
     set_doubt(record, false);

@@ -163,6 +163,7 @@ void Mirror::State::add_node(NodeSpec spec, std::string address) {
     if (!same) {
         look_again_at_pods_of(node);
     }
+    room_appeared();
 }
 
 void Mirror::State::node_gone(std::string_view name) {
@@ -267,6 +268,7 @@ void Mirror::State::apply_unhealthy(std::string_view name) {
                 engine_->set_health(node, GpuIndex(static_cast<GpuIndex::rep>(gpu)), health)
                     .has_value();
             TESSERA_ASSERT(set, "the node has this GPU");
+            room_appeared();
         }
     }
 }

@@ -77,7 +77,14 @@ void Mirror::State::pod_gone(const Pod& pod) {
     }
 }
 
+void Mirror::State::settle(PodIndex index) {
+    if (observer_ != nullptr) {
+        observer_->pod_settled(index);
+    }
+}
+
 void Mirror::State::remove(PodIndex index) {
+    settle(index);
     release(index);
     stop_awaiting(index);
     pods_.close(index);
@@ -105,10 +112,14 @@ void Mirror::State::take_pod(const Pod& pod) {
     record.list = pod_lists_;
     record.priority = pod.priority.value_or(0);
     if (!pod.node_name.empty()) {
+        settle(index);
         take_bound(index, pod);
     } else if (!record.bound()) {
         // What it holds stays: the event may be older than a bind of ours.
         record.pod = std::make_unique<Pod>(pod);
+        if (observer_ != nullptr) {
+            observer_->pod_waits(index, pod);
+        }
     }
 }
 
@@ -310,6 +321,7 @@ void Mirror::State::release(PodIndex index) {
 
 // The ledger has nothing of it any more.
 void Mirror::State::forget_share(PodRecord& record) {
+    room_appeared();
     ports_.release(record.owner());
     record.decided.reset();
     set_doubt(record, false);

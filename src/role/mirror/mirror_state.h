@@ -53,6 +53,16 @@ class Mirror::State {
                                                            std::span<const std::string> victims,
                                                            const Asked& asked);
 
+    // mirror_place.cc
+    void tell(MirrorObserver& observer) { observer_ = &observer; }
+    Expected<Ask> ask(PodIndex pod, std::string_view policy);
+    bool serves(const Ask& ask);
+    Expected<std::optional<BindPlan>> place(PodIndex pod, const Asked& asked);
+    Expected<Decision> why_waiting(PodIndex pod, std::string_view policy);
+    PodKey key_of(PodIndex pod) const {
+        return {pods_[pod].space, pods_[pod].name, pods_[pod].uid};
+    }
+
     // mirror_report.cc
     std::vector<NodeIndex> nodes_by_name() const;
     NodeReport report(NodeIndex node) const;
@@ -104,6 +114,7 @@ class Mirror::State {
     void release(PodIndex index);  // what it holds; the record stays
     void forget_share(PodRecord& record);
     void let_go(PodIndex index);  // the same, and the record goes where only a request named it
+    void settle(PodIndex index);  // waits no more
     void remove(PodIndex index);  // the pod is gone
     void stop_awaiting(PodIndex index);
     std::size_t end_missed(Nanoseconds now);
@@ -115,6 +126,7 @@ class Mirror::State {
     Expected<PolicySlot> policy_for(const Pod& pod, std::string_view name);
     Expected<Question> question(const Pod& pod, std::string_view policy);
     Expected<Question> question(const Pod& pod, PolicySlot policy);
+    Expected<Question> question_to_place(const Pod& pod, std::string_view wanted);
     Expected<void> check_synced() const;
     Expected<void> check_unbound(PodIndex index) const;
     Expected<PodIndex> pod_of(const PodKey& key) const;
@@ -138,7 +150,14 @@ class Mirror::State {
                                                        std::span<const PodIndex> gone,
                                                        std::span<const PodIndex> others);
 
+    void room_appeared() {
+        if (observer_ != nullptr) {
+            observer_->room_appeared();
+        }
+    }
+
     MirrorOptions options_;
+    MirrorObserver* observer_ = nullptr;
     Vocabulary names_;
     std::shared_ptr<FilterTable> filters_ = std::make_shared<FilterTable>();
     PortBook ports_;

@@ -11,6 +11,7 @@
 #include "role/serve/follower.h"
 #include "role/serve/leadership.h"
 #include "role/serve/request_meter.h"
+#include "role/serve/scheduling.h"
 #include "telemetry/metrics.h"
 #include "telemetry/readiness.h"
 
@@ -71,6 +72,9 @@ class RunningService final : public Service {
         } else {
             TESSERA_CHECK(binds_.open());
         }
+        if (options_.scheduler) {
+            TESSERA_CHECK(open_scheduler());
+        }
         add_conditions();
         add_metrics();
         // Before the server, whose threads answer at once and ask how it is.
@@ -100,6 +104,9 @@ class RunningService final : public Service {
             return true;
         }
         stopping_ = true;
+        if (scheduling_ != nullptr) {
+            scheduling_->stop();
+        }
         const Nanoseconds end = options_.clock() + patience;
         const auto left = [&] { return std::max(Nanoseconds(0), end - options_.clock()); };
         bool whole = server_ == nullptr || server_->stop(left());
@@ -121,6 +128,20 @@ class RunningService final : public Service {
     }
 
   private:
+    Expected<void> open_scheduler() {
+        SchedulerOptions options = *options_.scheduler;
+        options.clock = options_.clock;
+        options.wall = options_.wall;
+        scheduling_ = std::make_unique<Scheduling>(
+            FeedTarget{mirror_, mutex_}, std::move(options),
+            SchedulingPorts{.bind = ports().bind,
+                            .why_not_ready = [this] { return why_not_ready(); },
+                            .busy = [this] { return binds_.counts().in_flight > 0; }});
+        TESSERA_CHECK(scheduling_->open(options_.api));
+        scheduling_->tell(metrics_);
+        scheduling_->start();
+        return {};
+    }
     MirrorOptions mirror_options() {
         options_.mirror.wall = options_.wall;
         return std::move(options_.mirror);
@@ -233,6 +254,8 @@ class RunningService final : public Service {
         } else if (request.path == "/readyz") {
             Readiness::Answer answer = ready_.answer();
             respond(plain(answer.ready ? 200 : 503, std::move(answer.text)));
+        } else if (!options_.extender && Extender::decides(request.path)) {
+            respond(plain(404, "this copy runs without --extender\n"));
         } else {
             extender_.handle(request, std::move(respond));
         }
@@ -257,6 +280,9 @@ class RunningService final : public Service {
             log_.warning(note);
         }
         tell_ready();
+        if (scheduling_ != nullptr) {
+            scheduling_->wake();  // it may lead now, or somebody has waited for too long
+        }
     }
     void tell_ready() {
         const std::string why = why_not_ready();
@@ -299,6 +325,7 @@ class RunningService final : public Service {
     std::string last_why_;  // of the follower's thread
     BindLine binds_;
     Extender extender_;
+    std::unique_ptr<Scheduling> scheduling_;
     std::unique_ptr<Follower> follower_;
     std::unique_ptr<HttpClient> lease_http_;
     std::unique_ptr<Leadership> leadership_;

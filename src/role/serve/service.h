@@ -36,6 +36,7 @@
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "role/mirror/mirror.h"
+#include "role/scheduler/scheduler.h"
 #include "telemetry/log.h"
 
 namespace tessera {
@@ -46,6 +47,8 @@ struct ServiceOptions {
     MirrorOptions mirror{};
     std::optional<LeaseOptions> election{};  // nothing: this copy always decides
     BinderOptions binder{};
+    bool extender = true;
+    std::optional<SchedulerOptions> scheduler{};  // nothing: only the extender decides
     ReflectorOptions reflector{};  // for all three; the path is ours
     std::string version{};
     std::uint64_t seed = 1;
