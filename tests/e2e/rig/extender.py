@@ -78,10 +78,11 @@ class Extender(Program):
 
 
 class Tessera(Extender):
-    """`tessera serve --extender`, ready to decide when start() returns, unless told otherwise."""
+    """`tessera serve`, ready to decide when start() returns, unless told otherwise."""
 
-    def __init__(self, cluster, kubeconfig, listen="127.0.0.1:0", name="tessera", arguments=(), tls=None):
-        command = [programs.tessera(), "serve", "--extender", "--kubeconfig", kubeconfig,
+    def __init__(self, cluster, kubeconfig, listen="127.0.0.1:0", name="tessera", arguments=(), tls=None,
+                 doors=("--extender",)):
+        command = [programs.tessera(), "serve", *doors, "--kubeconfig", kubeconfig,
                    "--listen", listen, *arguments]
         super().__init__(name, command, cluster.logs, tls)
 
