@@ -15,7 +15,7 @@ class BackgroundWriter::State : public std::enable_shared_from_this<State> {
     bool write(ApiCall call, Done done) {
         {
             const std::lock_guard lock(mutex_);
-            if (waiting_.size() >= options_.max_waiting) {
+            if (stopped_ || waiting_.size() >= options_.max_waiting) {
                 ++counts_.dropped;
                 return false;
             }
@@ -23,6 +23,13 @@ class BackgroundWriter::State : public std::enable_shared_from_this<State> {
         }
         begin_some();
         return true;
+    }
+
+    void stop() {
+        const std::lock_guard lock(mutex_);
+        stopped_ = true;
+        counts_.dropped += waiting_.size();
+        waiting_.clear();
     }
 
     BackgroundWriterCounts counts() const {
@@ -102,11 +109,16 @@ class BackgroundWriter::State : public std::enable_shared_from_this<State> {
     std::deque<Job> waiting_;
     std::size_t in_flight_ = 0;
     bool looking_again_ = false;
+    bool stopped_ = false;
     BackgroundWriterCounts counts_;
 };
 
 BackgroundWriter::BackgroundWriter(HttpClient& http, BackgroundWriterOptions options)
     : state_(std::make_shared<State>(http, std::move(options))) {}
+
+BackgroundWriter::~BackgroundWriter() { stop(); }
+
+void BackgroundWriter::stop() { state_->stop(); }
 
 bool BackgroundWriter::write(ApiCall call, Done done) {
     return state_->write(std::move(call), std::move(done));

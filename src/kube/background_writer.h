@@ -45,13 +45,17 @@ class BackgroundWriter {
   public:
     using Done = std::function<void(const ApiResult<std::string>&)>;
 
-    // The client outlives it: close it first.
+    // The client outlives it.
     BackgroundWriter(HttpClient& http, BackgroundWriterOptions options);
+    ~BackgroundWriter();  // stops
     BackgroundWriter(const BackgroundWriter&) = delete;
     BackgroundWriter& operator=(const BackgroundWriter&) = delete;
 
     // From any thread. `done` runs on the client's thread, and not at all for what is dropped.
     bool write(ApiCall call, Done done = {});
+
+    // Begins nothing any more; what waits is dropped. Before the client is closed.
+    void stop();
 
     BackgroundWriterCounts counts() const;
 

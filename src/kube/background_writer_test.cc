@@ -12,6 +12,8 @@ namespace {
 
 class BackgroundWriterTest : public ::testing::Test {
   protected:
+    ~BackgroundWriterTest() override { http_.close(); }
+
     BackgroundWriter open(BackgroundWriterOptions options = {}) {
         options.busy = [this] { return busy_; };
         options.clock = time_.clock();
@@ -75,6 +77,16 @@ TEST_F(BackgroundWriterTest, WhatFindsNoRoomIsDroppedAndCounted) {
     busy_ = true;
     write(writer, 5);
     EXPECT_EQ(writer.counts().waiting, 2U);
+    EXPECT_EQ(writer.counts().dropped, 3U);
+}
+
+TEST_F(BackgroundWriterTest, AStopDropsWhatWaits) {
+    auto writer = open({.max_in_flight = 1});
+    write(writer, 3);
+    writer.stop();
+    write(writer, 1);
+    time_.run_for(seconds(60));
+    EXPECT_EQ(asked_.size(), 1U) << "what had begun";
     EXPECT_EQ(writer.counts().dropped, 3U);
 }
 

@@ -64,7 +64,7 @@ void Scheduler::pod_waits(PodIndex index, const Pod& pod) {
     const UnitIndex unit = unit_of(index);
     const auto policy = policy_of(pod);
     if (!policy) {
-        queue_.remove(unit);
+        pod_settled(index);
         return;
     }
     if (waiting_.size() <= index.slot()) {
@@ -90,6 +90,7 @@ void Scheduler::pod_settled(PodIndex index) {
     if (queue_.has(unit)) {
         queue_.remove(unit);
         waiting_[index.slot()] = {};
+        reports_.forget(mirror_.key_of(index).uid);
         ports_.wake(Nanoseconds(0));  // its line may have been waiting for its end
     }
 }

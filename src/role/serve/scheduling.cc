@@ -41,6 +41,7 @@ Expected<void> Scheduling::open(HttpClientOptions api) {
 void Scheduling::stop() {
     runner_.stop();
     if (http_ != nullptr) {
+        writer_->stop();
         http_->close();
     }
 }
