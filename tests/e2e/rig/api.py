@@ -18,6 +18,7 @@ CORE = {"nodes": None, "pods": "default", "namespaces": None, "configmaps": "def
         "serviceaccounts": "default", "events": "default", "services": "default"}
 GROUPS = {
     "deployments": ("apps/v1", "default"),
+    "jobs": ("batch/v1", "default"),
     "leases": ("coordination.k8s.io/v1", "default"),
     "clusterroles": ("rbac.authorization.k8s.io/v1", None),
     "clusterrolebindings": ("rbac.authorization.k8s.io/v1", None),

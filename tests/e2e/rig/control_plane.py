@@ -218,7 +218,8 @@ class ControlPlane:
         """Takes away all pods, nodes and unhealthy lists, for the next test of the same cluster."""
         for namespace in self.api.list("namespaces"):
             name = namespace["metadata"]["name"]
-            self.api.delete_all("deployments", name)
+            for owners in ("deployments", "jobs"):
+                self.api.delete_all(owners, name)
             self.api.delete_all("pods", name)
             self.api.delete_all("events", name)
         for config in self.api.list("configmaps", "kube-system"):
