@@ -18,6 +18,25 @@ std::string_view policy_to_place(const Pod& pod, std::string_view wanted) {
     return dialect && (*dialect)->asks(pod).empty() ? kPlainPolicy : wanted;
 }
 
+// Rules that a scheduler has to obey and that are not judged here: better no place than a wrong one.
+Expected<void> check_judged(const Pod& pod) {
+    std::string rule = pod.pod_rules.empty() ? "" : pod.pod_rules.front();
+    if (!pod.resource_claims.empty()) {
+        rule = "resourceClaims";
+    }
+    const auto asks_ports = [](const Container& one) { return !one.host_ports.empty(); };
+    if (std::any_of(pod.containers.begin(), pod.containers.end(), asks_ports)) {
+        rule = "containers[].ports[].hostPort";
+    }
+    if (!rule.empty()) {
+        return fail(ErrorKind::invalid,
+                    "{}: spec.{} is not judged by tessera's scheduler yet; without it the pod is "
+                    "placed, or kube-scheduler with tessera's extender obeys it",
+                    describe(pod), rule);
+    }
+    return {};
+}
+
 }  // namespace
 
 Expected<Mirror::State::Question> Mirror::State::question_to_place(const Pod& pod,
@@ -48,6 +67,7 @@ Expected<std::optional<BindPlan>> Mirror::State::place(PodIndex index, const Ask
                     "pod {}/{} may be bound to node {}: the API server did not answer yet",
                     shown(record.space), shown(record.name), shown(node_name(record.node)));
     }
+    TESSERA_CHECK(check_judged(*record.pod));
     TESSERA_TRY(Question question, question_to_place(*record.pod, asked.policy));
     release(index);
     learn(index, question);

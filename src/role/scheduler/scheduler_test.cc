@@ -180,6 +180,19 @@ TEST(Scheduler, AManifestThatCannotBeServedIsToldOnceAndHurtsNobody) {
     EXPECT_EQ(rig.node_of("broken"), "a");
 }
 
+TEST(Scheduler, APodWithARuleThatIsNotJudgedIsNotPlacedAgainstIt) {
+    SchedulerRig rig;
+    rig.start();
+    rig.add_node("a", {kCard});
+    Pod pod = testing::TinyApi::pod(rig.api.add({.name = "p"}));
+    pod.pod_rules = {"affinity.podAntiAffinity"};
+    rig.mirror.pod_changed(pod);
+    rig.run();
+    EXPECT_EQ(rig.node_of("p"), "");
+    EXPECT_THAT(bodies(rig, "PATCH", "/pods/p/status"),
+                ElementsAre(HasSubstr("spec.affinity.podAntiAffinity is not judged")));
+}
+
 TEST(Scheduler, DecidesNothingWhileItMayNot) {
     SchedulerRig rig;
     rig.why_not_ready = "this copy stands by";
