@@ -53,6 +53,11 @@ class Placer {
     // is built (at once, or in slices: Options) the old scores decide. What is still to be placed
     // must be interned again: policies may turn a demand into different classes.
     void set_policy(std::unique_ptr<Policy> policy);
+    // Lets go of every other class, for good; answers which index each class has now, by the one
+    // that it had. The policy's object is replaced by a new one, as set_policy() does, since it may
+    // know classes by their indices.
+    std::vector<ClassIndex> keep_only(const std::vector<bool>& kept,
+                                      std::unique_ptr<Policy> policy);
     const Cluster& cluster() const { return cluster_; }
     const Options& options() const { return options_; }
     // Changes of the cluster, and of the scores in force, so far: they name a decision's inputs.
@@ -151,6 +156,8 @@ class Placer {
     Key key_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
     std::size_t select(std::span<const NodeIndex> among, std::span<const Key> keys);
     void nodes_replaced();
+    void start_index(std::shared_ptr<const Scorer> scorer, std::span<const ClassIndex> columns);
+    std::shared_ptr<const Scorer> learn_anew(const Census& census);
     Extent extent() const { return {cluster_.kind_count(), cluster_.shape_count()}; }
     bool outgrown() const {
         return cluster_.size() > index_->capacity() ||

@@ -35,23 +35,29 @@ std::string_view Mirror::node_name(NodeIndex node) const { return state_->node_n
 
 Expected<Fit> Mirror::filter(const Pod& pod, std::span<const NodeIndex> candidates,
                              const Asked& asked) {
+    state_->make_room_for_names();
     return state_->filter(pod, candidates, asked);
 }
 Expected<Fit> Mirror::rank(const Pod& pod, std::span<const NodeIndex> candidates,
                            const Asked& asked) {
+    state_->make_room_for_names();
     return state_->rank(pod, candidates, asked);
 }
 NodeVerdict Mirror::verdict(const Pod& pod, NodeIndex node, const Asked& asked) {
+    state_->make_room_for_names();
     return state_->verdict(pod, node, asked);
 }
 Expected<Refusals> Mirror::verdicts(const Pod& pod, std::span<const NodeIndex> nodes,
                                     const Asked& asked) {
+    state_->make_room_for_names();
     return state_->verdicts(pod, nodes, asked);
 }
 Expected<Decision> Mirror::explain(const Pod& pod, const Asked& asked) {
+    state_->make_room_for_names();
     return state_->explain(pod, asked);
 }
 Expected<BindPlan> Mirror::prepare_bind(const PodKey& pod, std::string_view node, Nanoseconds now) {
+    state_->make_room_for_names();
     return state_->prepare_bind(pod, node, now);
 }
 void Mirror::bind_ended(const PodKey& pod, BindResult result, Nanoseconds now) {
@@ -60,6 +66,7 @@ void Mirror::bind_ended(const PodKey& pod, BindResult result, Nanoseconds now) {
 std::optional<std::vector<std::string>> Mirror::victims_needed(const Pod& pod, NodeIndex node,
                                                                std::span<const std::string> victims,
                                                                const Asked& asked) {
+    state_->make_room_for_names();
     return state_->victims_needed(pod, node, victims, asked);
 }
 

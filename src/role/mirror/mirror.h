@@ -13,9 +13,10 @@
 // (synced()). A pod that is bound holds its share until its containers have ended; one that we only
 // decided about holds it until a deadline, unless the bind succeeds.
 //
-// Memory follows the pods and nodes that are there, but for names: those of nodes, containers,
-// models, groups and labels, and every kind of demand that was ever asked for, stay for good. A
-// node that is back under its name has its index again; one of a new name takes a new one.
+// Memory follows the pods and nodes that are there. Names (of nodes, containers, models, groups,
+// labels) and kinds of demand that nobody uses any more are let go when there are more of them
+// than of those in use, and some thousands. So what a decision answered by an index of theirs is
+// good until the next call; the index of a node is good for as long as the node is there.
 #pragma once
 
 #include <cstddef>
@@ -54,6 +55,8 @@ struct MirrorOptions {
     std::function<Expected<std::unique_ptr<Policy>>(std::string_view)> make_policy{};
     // gpushare's nodes show their unit by their size; this says it for them.
     std::optional<MemoryUnit> gpushare_unit{};
+    // How many names and kinds of demand may be known beside twice those in use.
+    std::size_t spare_names = 65'536;
     // Placement records are signed with it, and only signed ones are ours. Empty: neither.
     std::string signing_key{};
 };

@@ -33,6 +33,10 @@ OwnerId owner_of(PodIndex index, const PodRecord& record) {
 
 }  // namespace
 
+Expected<std::unique_ptr<Policy>> Mirror::State::policy_named(std::string_view name) const {
+    return options_.make_policy ? options_.make_policy(name) : make_policy(name, {});
+}
+
 Expected<PolicySlot> Mirror::State::policy_for(const Pod& pod, std::string_view name) {
     if (name.empty()) {
         TESSERA_TRY(const Dialect* dialect, dialect_of(pod));
@@ -42,8 +46,7 @@ Expected<PolicySlot> Mirror::State::policy_for(const Pod& pod, std::string_view 
     if (const auto known = policies_.find(name); known != policies_.end()) {
         return known->second;
     }
-    TESSERA_TRY(auto policy,
-                options_.make_policy ? options_.make_policy(name) : make_policy(name, {}));
+    TESSERA_TRY(auto policy, policy_named(name));
     const PolicySlot slot = engine_->add_policy(std::move(policy));
     policies_.emplace(name, slot);
     return slot;

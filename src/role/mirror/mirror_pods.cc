@@ -99,6 +99,7 @@ void Mirror::State::take_pod(const Pod& pod) {
         pod_gone(pod);
         return;
     }
+    make_room_for_names();
     const PodIndex index = pods_.open(pod);
     PodRecord& record = pods_[index];
     record.seen = true;

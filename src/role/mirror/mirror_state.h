@@ -1,7 +1,8 @@
 // What is behind a Mirror: the engine, the names, the nodes and the pods.
 //
 // mirror_nodes.cc and mirror_pods.cc take in what the API tells, mirror_decide.cc makes decisions,
-// mirror_report.cc tells people; mirror.cc hands each call to the right one.
+// mirror_report.cc tells people, mirror_names.cc lets go of names; mirror.cc hands each call to the
+// right one.
 #pragma once
 
 #include <deque>
@@ -70,7 +71,11 @@ class Mirror::State {
     std::string_view node_name(NodeIndex node) const { return names_.nodes.name(node); }
     std::vector<std::string> take_notes();
 
+    // mirror_names.cc
+    void make_room_for_names();
+
   private:
+    class InUse;
     struct NodeFacts {
         std::string address;
         std::vector<Health> health;  // by the node's own word, before unhealthy-gpu-NODE
@@ -93,6 +98,10 @@ class Mirror::State {
     void apply_unhealthy(std::string_view node);
     void set_present(NodeFacts& node, bool present);
     void look_again_at_pods_of(NodeIndex node);
+    void make_room_for_nodes();
+    std::size_t names_known() const;
+    void keep_classes_in_use();
+    void keep_names_in_use();
 
     void take_pod(const Pod& pod);
     std::optional<Pod> with_granted_record(const PodRecord& record, const Pod& told);
@@ -112,6 +121,7 @@ class Mirror::State {
     void set_stage(PodRecord& record, PodStage stage);
     void learn(PodIndex index, const Question& asked);
 
+    Expected<std::unique_ptr<Policy>> policy_named(std::string_view name) const;
     Expected<PolicySlot> policy_for(const Pod& pod, std::string_view name);
     Expected<Question> question(const Pod& pod, std::string_view policy);
     Expected<Question> question(const Pod& pod, PolicySlot policy);
@@ -154,6 +164,9 @@ class Mirror::State {
     mutable std::vector<Successor> successor_;
     std::map<std::string, UnhealthyGpus, std::less<>> unhealthy_;  // by node
     std::size_t present_ = 0;                                      // nodes that are there
+    std::size_t look_for_places_at_ = 0;                           // so many indices of nodes
+    std::size_t names_in_use_ = 0;                                 // when we looked last
+    std::size_t models_in_use_ = 0;
     std::size_t held_ = 0;                                         // pods that are held or binding
     std::size_t in_doubt_ = 0;                                     // of those, in doubt
     std::map<std::string, std::vector<PodIndex>, std::less<>> awaiting_;  // by node not known
