@@ -422,17 +422,35 @@ Placer::Ranking Placer::rank(ClassIndex demand_class, std::span<const NodeIndex>
     if (column >= 0) {
         index_->keys(static_cast<std::size_t>(column), among, keys);
     } else {
+        const DecisionScores plain = scores(cluster_, demand_class);
         for (std::size_t i = 0; i < among.size(); ++i) {
-            keys[i] = among[i].valid() ? key_on(among[i], demand_class, draw) : 0;
+            keys[i] = among[i].valid() ? key_on(among[i], plain, draw) : 0;
         }
     }
     return {select(among, keys), draw};
 }
 
+std::optional<Placer::Ranking> Placer::rank_near(const GroupOf& group, ClassIndex demand_class,
+                                                 std::span<const NodeIndex> among,
+                                                 std::span<Key> keys) {
+    if (!group.group.valid()) {
+        return std::nullopt;
+    }
+    const DecisionScores near = scores(cluster_, demand_class, group);
+    if (!near.by_group()) {
+        return std::nullopt;
+    }
+    ++counters_.scans;
+    const std::uint64_t draw = rng_.next();
+    for (std::size_t i = 0; i < among.size(); ++i) {
+        keys[i] = among[i].valid() ? key_on(among[i], near, draw) : 0;
+    }
+    return Ranking{select(among, keys), draw};
+}
+
 // What the index would hold for a class that has no column.
-Key Placer::key_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw) {
-    const DemandClass& wanted = classes_[demand_class];
-    const DecisionScores scores = this->scores(cluster_, demand_class);
+Key Placer::key_on(NodeIndex node, const DecisionScores& scores, std::uint64_t draw) {
+    const DemandClass& wanted = classes_[scores.demand_class()];
     const bool fits = admits_and_fits(cluster_, node, wanted, catalog()) &&
                       (!wanted.wants_spare() || grantable(node, scores, draw));
     return fits ? scores.key(node) : 0;

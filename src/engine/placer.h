@@ -100,6 +100,9 @@ class Placer {
         std::uint64_t draw = 0;
     };
     Ranking rank(ClassIndex demand_class, std::span<const NodeIndex> among, std::span<Key> keys);
+    // The same where the members of a pod's group make a difference; nothing where they make none.
+    std::optional<Ranking> rank_near(const GroupOf& group, ClassIndex demand_class,
+                                     std::span<const NodeIndex> among, std::span<Key> keys);
 
     // Something on the node changed: what is left, its health, its capacity, or that it is new. A
     // kind of device or node that was not there before makes a new index, at once: the policy's
@@ -153,7 +156,7 @@ class Placer {
     std::optional<Placement> place_among(const DecisionScores& scores, NodeIndex node,
                                          std::uint64_t draw, DeviceList& devices) const;
     bool grantable(NodeIndex node, const DecisionScores& scores, std::uint64_t draw);
-    Key key_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
+    Key key_on(NodeIndex node, const DecisionScores& scores, std::uint64_t draw);
     std::size_t select(std::span<const NodeIndex> among, std::span<const Key> keys);
     void nodes_replaced();
     void start_index(std::shared_ptr<const Scorer> scorer, std::span<const ClassIndex> columns);
