@@ -17,10 +17,10 @@
 #include "kube/access.h"
 #include "role/cli/command.h"
 #include "role/cli/serve_flags.h"
+#include "role/intake/live_policies.h"
 #include "role/serve/service.h"
 #include "role/serve/stop_signals.h"
 #include "sim/file.h"
-#include "sim/policy_source.h"
 
 namespace tessera::cli {
 namespace {
@@ -52,8 +52,8 @@ Expected<void> set_server(const ServeFlags& flags, HttpServerOptions& server) {
 }
 
 // "DIALECT=POLICY", the policy by name or as a file; opened once to see that it is good.
-Expected<void> set_policies(const ServeFlags& flags, MirrorOptions& mirror) {
-    const auto sources = std::make_shared<std::map<std::string, PolicySource, std::less<>>>();
+Expected<void> set_policies(const ServeFlags& flags, ServiceOptions& service) {
+    service.policies = std::make_shared<LivePolicies>();
     std::vector<std::string_view> names;
     for (const Dialect& dialect : dialects()) {
         names.push_back(dialect.name);
@@ -69,22 +69,15 @@ Expected<void> set_policies(const ServeFlags& flags, MirrorOptions& mirror) {
                         in_quotes(text), did_you_mean(name, names), fmt::join(names, ", "));
         }
         const std::string given = text.substr(equals + 1);
-        auto source = PolicySource::open(given);
-        if (!source) {
-            Error error = std::move(source.error());
+        if (auto added = service.policies->add(given); !added) {
+            Error error = std::move(added.error());
             error.kind = error.kind == ErrorKind::environment ? error.kind : ErrorKind::invalid;
             return tl::unexpected(std::move(error).within("--policy"));
         }
-        TESSERA_CHECK(source->make({}));
-        if (!mirror.policies.emplace(dialect->name, given).second) {
+        if (!service.mirror.policies.emplace(dialect->name, given).second) {
             return fail(ErrorKind::invalid, "--policy: {} is there more than once", dialect->name);
         }
-        sources->insert_or_assign(given, std::move(*source));
     }
-    mirror.make_policy = [sources](std::string_view name) {
-        const auto given = sources->find(name);
-        return given == sources->end() ? make_policy(name, {}) : given->second.make({});
-    };
     return {};
 }
 
@@ -101,7 +94,7 @@ Expected<void> set_mirror(const ServeFlags& flags, MirrorOptions& mirror) {
         }
         mirror.signing_key = std::move(*key);
     }
-    return set_policies(flags, mirror);
+    return {};
 }
 
 Expected<LeaseOptions> lease_options(const ServeFlags& flags, const std::string& own_space) {
@@ -153,6 +146,7 @@ Expected<Plan> plan_of(const ServeFlags& flags) {
     TESSERA_TRY(plan.stop_patience, parse_duration("--stop-timeout", flags.stop_timeout));
     TESSERA_CHECK(set_server(flags, plan.service.server));
     TESSERA_CHECK(set_mirror(flags, plan.service.mirror));
+    TESSERA_CHECK(set_policies(flags, plan.service));
     TESSERA_TRY(KubeAccess access, find_kube_access({flags.kubeconfig, flags.context, {}}));
     plan.service.api = std::move(access.http);
     plan.access = std::move(access.source);
