@@ -26,6 +26,8 @@ bool Mirror::synced() const { return state_->synced(); }
 std::size_t Mirror::expire(Nanoseconds now, Nanoseconds heard) {
     return state_->expire(now, heard);
 }
+void Mirror::policy_changed(std::string_view name) { state_->policy_changed(name); }
+std::size_t Mirror::drop_holds() { return state_->drop_holds(); }
 std::size_t Mirror::in_doubt_count() const { return state_->in_doubt(); }
 
 NodeIndex Mirror::find_node(std::string_view name, NodeIndex hint) const {
@@ -60,8 +62,9 @@ Expected<BindPlan> Mirror::prepare_bind(const PodKey& pod, std::string_view node
     state_->make_room_for_names();
     return state_->prepare_bind(pod, node, now);
 }
-void Mirror::bind_ended(const PodKey& pod, BindResult result, Nanoseconds now) {
-    state_->bind_ended(pod, result, now);
+void Mirror::bind_ended(const PodKey& pod, const WriteOutcome& outcome, Nanoseconds now) {
+    state_->make_room_for_names();
+    state_->bind_ended(pod, outcome, now);
 }
 std::optional<std::vector<std::string>> Mirror::victims_needed(const Pod& pod, NodeIndex node,
                                                                std::span<const std::string> victims,
@@ -74,6 +77,7 @@ std::size_t Mirror::node_count() const { return state_->node_count(); }
 std::size_t Mirror::pod_count() const { return state_->holding(); }
 std::size_t Mirror::held_count() const { return state_->held(); }
 std::vector<NodeIndex> Mirror::nodes_by_name() const { return state_->nodes_by_name(); }
+std::vector<std::string> Mirror::node_names() const { return state_->node_names(); }
 NodeReport Mirror::report(NodeIndex node) const { return state_->report(node); }
 std::string_view Mirror::uid_of(OwnerId owner) const { return state_->uid_of(owner); }
 const Vocabulary& Mirror::names() const { return state_->names(); }

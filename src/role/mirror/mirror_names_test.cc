@@ -121,7 +121,7 @@ TEST_F(MirrorNames, OfPodsThatAreThereStay) {
     const std::string node = fit.best == 0 ? "a" : "b";
     auto plan = mirror_.prepare_bind({bound.space, bound.name, bound.uid}, node, now_);
     ASSERT_TRUE(plan) << plan.error().message;
-    mirror_.bind_ended({bound.space, bound.name, bound.uid}, BindResult::bound, now_);
+    mirror_.bind_ended({bound.space, bound.name, bound.uid}, {WriteEnd::done}, now_);
     for (int number = 0; number < 5'000; ++number) {
         ASSERT_TRUE(filter(odd_pod(number)));
     }

@@ -319,17 +319,27 @@ class History : private testing::PlainModel {
         if (one_in(rng_, 3)) {
             deliver_all();
         }
-        const BindResult result = one_in(rng_, 4) ? BindResult::unknown
-                                  : accepted      ? BindResult::bound
-                                                  : BindResult::refused;
-        mirror_.bind_ended(post.key, result, Nanoseconds(now_));
+        const WriteEnd result = one_in(rng_, 4) ? WriteEnd::unknown
+                                : accepted      ? WriteEnd::done
+                                                : WriteEnd::refused;
+        WriteOutcome outcome{result};
+        if (result == WriteEnd::refused && found != pods_.end() &&
+            !found->second.node_name.empty() && !one_in(rng_, 3)) {
+            outcome.seen = std::make_shared<const Pod>(found->second);
+        }
+        mirror_.bind_ended(post.key, outcome, Nanoseconds(now_));
         const auto one = pending_.find(post.key.uid);
         if (one == pending_.end() || one->second.state != Pending::State::binding) {
             return;
         }
-        if (result == BindResult::refused) {
+        if (outcome.seen != nullptr) {
+            ++tally["bind found elsewhere"];
+            told(*outcome.seen);
+            return;
+        }
+        if (result == WriteEnd::refused) {
             pending_.erase(one);
-        } else if (result == BindResult::bound) {
+        } else if (result == WriteEnd::done) {
             one->second.state = Pending::State::bound;
         } else {
             one->second.state = Pending::State::held;

@@ -40,8 +40,10 @@ class Mirror::State {
     void pod_changed(const Pod& pod);
     void pod_gone(const Pod& pod);
     std::size_t expire(Nanoseconds now, Nanoseconds heard);
+    std::size_t drop_holds();
 
     // mirror_decide.cc
+    void policy_changed(std::string_view name);
     Expected<Fit> filter(const Pod& pod, std::span<const NodeIndex> among, const Asked& asked);
     Expected<Fit> rank(const Pod& pod, std::span<const NodeIndex> among, const Asked& asked);
     NodeVerdict verdict(const Pod& pod, NodeIndex node, const Asked& asked);
@@ -49,13 +51,14 @@ class Mirror::State {
                                 const Asked& asked);
     Expected<Decision> explain(const Pod& pod, const Asked& asked);
     Expected<BindPlan> prepare_bind(const PodKey& pod, std::string_view node, Nanoseconds now);
-    void bind_ended(const PodKey& pod, BindResult result, Nanoseconds now);
+    void bind_ended(const PodKey& pod, const WriteOutcome& outcome, Nanoseconds now);
     std::optional<std::vector<std::string>> victims_needed(const Pod& pod, NodeIndex node,
                                                            std::span<const std::string> victims,
                                                            const Asked& asked);
 
     // mirror_report.cc
     std::vector<NodeIndex> nodes_by_name() const;
+    std::vector<std::string> node_names() const;
     NodeReport report(NodeIndex node) const;
     std::string_view uid_of(OwnerId owner) const { return pods_[PodIndex(owner.index())].uid; }
     std::size_t holding() const;
@@ -87,6 +90,7 @@ class Mirror::State {
         PodDemand asked;
         PolicySlot policy;
         std::vector<ClassIndex> classes;
+        GroupOf group;  // whose members the policy may keep together
     };
 
     void start_when_listed();
@@ -107,9 +111,11 @@ class Mirror::State {
     std::optional<Pod> with_granted_record(const PodRecord& record, const Pod& told);
     void take_bound(PodIndex index, const Pod& told);
     Held read_share(const Pod& pod, NodeIndex node);
+    Held asked_share(const Pod& pod, NodeIndex node);
     void guess_devices(PodIndex index, const Pod& pod, Held& held);
     Grants fullest_share(NodeIndex node, const Question& asked);
     void confirm_held(PodIndex index, const Pod& pod, const Held& held);
+    Confirmation confirm_asked(PodIndex index, const Pod& pod, NodeIndex node);
     void release(PodIndex index);  // what it holds; the record stays
     void forget_share(PodRecord& record);
     void let_go(PodIndex index);  // the same, and the record goes where only a request named it

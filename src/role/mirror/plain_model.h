@@ -55,6 +55,11 @@ class PlainModel : protected TestApi {
             forget(pod.uid);
             return;
         }
+        const auto known = told_pods_.find(pod.uid);
+        if (known != told_pods_.end() && !known->second.node_name.empty() &&
+            pod.node_name.empty()) {
+            return;  // an event from before it was bound, and a bind has seen it since
+        }
         told_pods_[pod.uid] = pod;
         if (!pod.node_name.empty()) {
             pending_.erase(pod.uid);
