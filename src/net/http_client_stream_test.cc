@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "net/client_test_calls.h"
 #include "net/client_test_server.h"
 
 namespace tessera {
