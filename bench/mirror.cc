@@ -88,7 +88,7 @@ void place_by_us(std::vector<Pod>& pods) {
         TESSERA_ASSERT(fits, "every pod of the benchmark fits");
         const PodKey key{pod.space, pod.name, pod.uid};
         pod.annotations = mirror.prepare_bind(key, pod.node_name, now)->annotations;
-        mirror.bind_ended(key, BindResult::bound, now);
+        mirror.bind_ended(key, {WriteEnd::done}, now);
     }
 }
 

@@ -36,6 +36,26 @@ PolicySlot Engine::add_policy(std::unique_ptr<Policy> policy) {
     return PolicySlot(static_cast<PolicySlot::rep>(placers_.size() - 1));
 }
 
+std::vector<ClassIndex> Engine::keep_only(PolicySlot policy, std::vector<bool> kept,
+                                          std::unique_ptr<Policy> anew) {
+    kept.resize(placer(policy).classes().size());
+    const auto learnt_here = [&](const Learnt& learnt) {
+        return learnt.policy == policy && learnt.demand_class.valid();
+    };
+    for (const Learnt& learnt : learnt_) {
+        if (learnt_here(learnt)) {
+            kept[learnt.demand_class.slot()] = true;
+        }
+    }
+    std::vector<ClassIndex> now = placer(policy).keep_only(kept, std::move(anew));
+    for (Learnt& learnt : learnt_) {
+        if (learnt_here(learnt)) {
+            learnt.demand_class = now[learnt.demand_class.slot()];
+        }
+    }
+    return now;
+}
+
 std::optional<Placement> Engine::place(PodIndex pod, const Demand& demand) {
     first().arrived(intern(demand));
     return place_again(pod, demand);

@@ -91,6 +91,10 @@ class Engine final : private NodeObserver {
     PolicySlot add_policy(std::unique_ptr<Policy> policy);
     Placer& placer(PolicySlot policy) { return *placers_[policy.slot()]; }
 
+    // Placer::keep_only() of one of them: what is placed is kept in any case.
+    std::vector<ClassIndex> keep_only(PolicySlot policy, std::vector<bool> kept,
+                                      std::unique_ptr<Policy> anew);
+
     // For doors whose decisions are made real elsewhere (the life of a share is in ledger.h).
     // hold() assumes until the deadline; drop() takes that back, as if nothing had been decided;
     // depart(pod) is the end of a pod that was confirmed.

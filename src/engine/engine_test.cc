@@ -89,6 +89,26 @@ GpuRequest named(std::uint32_t name, GpuRequest request) {
     return request;
 }
 
+TEST(Engine, ClassesThatNobodyHasAreLetGo) {
+    Engine engine({node_spec(8, 96'000), node_spec(8, 96'000)}, policy("binpack"));
+    for (int milli = 1; milli <= 600; ++milli) {
+        engine.arrive(PodIndex(0), engine.intern(demand_of(0, {gpu_request(1, milli)})));
+        engine.depart(PodIndex(0));
+    }
+    const ClassIndex kept = engine.intern(demand_of(0, {gpu_request(1, 400)}));
+    ASSERT_TRUE(engine.arrive(PodIndex(1), kept));
+    std::vector<int> told;
+    const auto now = engine.keep_only(kFirstPolicy, {}, std::make_unique<Listener>(told));
+    EXPECT_EQ(engine.placer().classes().size(), 1U);
+    ASSERT_TRUE(now.at(kept.slot()).valid());
+    EXPECT_EQ(engine.placer().classes()[now[kept.slot()]].milli, MilliGpu(400));
+    EXPECT_FALSE(now.at(kept.slot() + 1).valid());
+    EXPECT_EQ(told, std::vector<int>{2});  // also the one that has left
+    EXPECT_TRUE(engine.placer().consistent());
+    engine.depart(PodIndex(1));
+    EXPECT_EQ(told, std::vector<int>{1});
+}
+
 TEST(Engine, ContainersFindTheirDevicesInTheLedger) {
     for (const PolicyInfo& info : known_policies()) {
         SCOPED_TRACE(info.name);

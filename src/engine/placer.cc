@@ -98,9 +98,14 @@ void Placer::nodes_replaced() {
     if (index_ != nullptr) {
         columns.assign(index_->columns().begin(), index_->columns().end());
     }
+    start_index(policy_->scorer(catalog()), columns);
+}
+
+void Placer::start_index(std::shared_ptr<const Scorer> scorer,
+                         std::span<const ClassIndex> columns) {
     index_ = std::make_unique<Index>(cluster_, classes_);
     next_.reset();  // the policy's new scorer is of the coming epoch already
-    index_->reset(policy_->scorer(catalog()), columns);
+    index_->reset(std::move(scorer), columns);
     if (!options_.full_scan) {
         index_->refresh_all();
     }
@@ -148,6 +153,12 @@ void Placer::retell_census(std::vector<std::int64_t> told) {
 
 void Placer::set_policy(std::unique_ptr<Policy> policy) {
     policy_ = std::move(policy);
+    adopt({options_.full_scan ? learn_anew(ScanCensus(cluster_, classes_)) : learn_anew(*index_),
+           {}});
+}
+
+// A policy that knows of no arrival yet learns the mix of those that were.
+std::shared_ptr<const Scorer> Placer::learn_anew(const Census& census) {
     const std::uint64_t scale = 1 + seen_ / kMostRetold;
     for (std::uint32_t c = 0; c < sightings_.size(); ++c) {
         const std::uint64_t times = (sightings_[c].count + scale - 1) / scale;
@@ -155,11 +166,35 @@ void Placer::set_policy(std::unique_ptr<Policy> policy) {
             policy_->arrived(ClassIndex(c));
         }
     }
-    PolicyUpdate update = ask_policy();
-    if (update.scorer == nullptr) {
-        update.scorer = policy_->scorer(catalog());
+    PolicyUpdate update = ask_policy(census);
+    return update.scorer != nullptr ? std::move(update.scorer) : policy_->scorer(catalog());
+}
+
+std::vector<ClassIndex> Placer::keep_only(const std::vector<bool>& kept,
+                                          std::unique_ptr<Policy> policy) {
+    std::vector<ClassIndex> now(classes_.size());
+    std::vector<Sightings> sightings;
+    ClassTable classes;
+    for (std::uint32_t c = 0; c < now.size(); ++c) {
+        if (c < kept.size() && kept[c]) {
+            now[c] = classes.intern(classes_[ClassIndex(c)]);
+            sightings.push_back(sightings_[c]);
+        }
     }
-    adopt({std::move(update.scorer), {}});
+    std::vector<ClassIndex> columns;
+    for (const ClassIndex column : index_->columns()) {
+        if (column.valid() && now[column.slot()].valid()) {
+            columns.push_back(now[column.slot()]);
+        }
+    }
+    columns.resize(std::clamp(columns.size(), std::min(kMoreColumns, options_.max_columns),
+                              options_.max_columns));
+    classes_ = std::move(classes);
+    sightings_ = std::move(sightings);
+    policy_ = std::move(policy);
+    // At once, also where there are many nodes: the old scores are of other indices.
+    start_index(learn_anew(ScanCensus(cluster_, classes_)), columns);
+    return now;
 }
 
 void Placer::departed(ClassIndex demand_class) { policy_->departed(demand_class); }
@@ -387,17 +422,35 @@ Placer::Ranking Placer::rank(ClassIndex demand_class, std::span<const NodeIndex>
     if (column >= 0) {
         index_->keys(static_cast<std::size_t>(column), among, keys);
     } else {
+        const DecisionScores plain = scores(cluster_, demand_class);
         for (std::size_t i = 0; i < among.size(); ++i) {
-            keys[i] = among[i].valid() ? key_on(among[i], demand_class, draw) : 0;
+            keys[i] = among[i].valid() ? key_on(among[i], plain, draw) : 0;
         }
     }
     return {select(among, keys), draw};
 }
 
+std::optional<Placer::Ranking> Placer::rank_near(const GroupOf& group, ClassIndex demand_class,
+                                                 std::span<const NodeIndex> among,
+                                                 std::span<Key> keys) {
+    if (!group.group.valid()) {
+        return std::nullopt;
+    }
+    const DecisionScores near = scores(cluster_, demand_class, group);
+    if (!near.by_group()) {
+        return std::nullopt;
+    }
+    ++counters_.scans;
+    const std::uint64_t draw = rng_.next();
+    for (std::size_t i = 0; i < among.size(); ++i) {
+        keys[i] = among[i].valid() ? key_on(among[i], near, draw) : 0;
+    }
+    return Ranking{select(among, keys), draw};
+}
+
 // What the index would hold for a class that has no column.
-Key Placer::key_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw) {
-    const DemandClass& wanted = classes_[demand_class];
-    const DecisionScores scores = this->scores(cluster_, demand_class);
+Key Placer::key_on(NodeIndex node, const DecisionScores& scores, std::uint64_t draw) {
+    const DemandClass& wanted = classes_[scores.demand_class()];
     const bool fits = admits_and_fits(cluster_, node, wanted, catalog()) &&
                       (!wanted.wants_spare() || grantable(node, scores, draw));
     return fits ? scores.key(node) : 0;

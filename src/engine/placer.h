@@ -53,6 +53,11 @@ class Placer {
     // is built (at once, or in slices: Options) the old scores decide. What is still to be placed
     // must be interned again: policies may turn a demand into different classes.
     void set_policy(std::unique_ptr<Policy> policy);
+    // Lets go of every other class, for good; answers which index each class has now, by the one
+    // that it had. The policy's object is replaced by a new one, as set_policy() does, since it may
+    // know classes by their indices.
+    std::vector<ClassIndex> keep_only(const std::vector<bool>& kept,
+                                      std::unique_ptr<Policy> policy);
     const Cluster& cluster() const { return cluster_; }
     const Options& options() const { return options_; }
     // Changes of the cluster, and of the scores in force, so far: they name a decision's inputs.
@@ -95,6 +100,9 @@ class Placer {
         std::uint64_t draw = 0;
     };
     Ranking rank(ClassIndex demand_class, std::span<const NodeIndex> among, std::span<Key> keys);
+    // The same where the members of a pod's group make a difference; nothing where they make none.
+    std::optional<Ranking> rank_near(const GroupOf& group, ClassIndex demand_class,
+                                     std::span<const NodeIndex> among, std::span<Key> keys);
 
     // Something on the node changed: what is left, its health, its capacity, or that it is new. A
     // kind of device or node that was not there before makes a new index, at once: the policy's
@@ -148,9 +156,11 @@ class Placer {
     std::optional<Placement> place_among(const DecisionScores& scores, NodeIndex node,
                                          std::uint64_t draw, DeviceList& devices) const;
     bool grantable(NodeIndex node, const DecisionScores& scores, std::uint64_t draw);
-    Key key_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
+    Key key_on(NodeIndex node, const DecisionScores& scores, std::uint64_t draw);
     std::size_t select(std::span<const NodeIndex> among, std::span<const Key> keys);
     void nodes_replaced();
+    void start_index(std::shared_ptr<const Scorer> scorer, std::span<const ClassIndex> columns);
+    std::shared_ptr<const Scorer> learn_anew(const Census& census);
     Extent extent() const { return {cluster_.kind_count(), cluster_.shape_count()}; }
     bool outgrown() const {
         return cluster_.size() > index_->capacity() ||

@@ -26,27 +26,15 @@ std::string_view missing_field(const BindRequest& request) {
                                   : "";
 }
 
-BindEnd bind_end(WriteEnd end) {
-    switch (end) {
-        case WriteEnd::done:
-            return BindEnd::bound;
-        case WriteEnd::refused:
-            return BindEnd::refused;
-        case WriteEnd::unknown:
-            break;
-    }
-    return BindEnd::unknown;
-}
-
 }  // namespace
 
-std::string_view end_name(BindEnd end) {
+std::string_view bind_end_name(WriteEnd end) {
     switch (end) {
-        case BindEnd::bound:
+        case WriteEnd::done:
             return "bound";
-        case BindEnd::refused:
+        case WriteEnd::refused:
             return "refused";
-        case BindEnd::unknown:
+        case WriteEnd::unknown:
             break;
     }
     return "unknown";
@@ -142,8 +130,8 @@ class Binder::State : public std::enable_shared_from_this<State> {
             };
         }
         run_writes(std::move(writes), std::move(list),
-                   [self = shared_from_this(), job = std::move(job)](WriteOutcome outcome) {
-                       self->ended(job, {bind_end(outcome.end), std::move(outcome.message)});
+                   [self = shared_from_this(), job = std::move(job)](const WriteOutcome& outcome) {
+                       self->ended(job, outcome);
                        self->start_next();
                    });
     }
@@ -170,10 +158,10 @@ class Binder::State : public std::enable_shared_from_this<State> {
         waiting_.pop_front();
         return job;
     }
-    void ended(const Job& job, const BindOutcome& outcome) {
+    void ended(const Job& job, const WriteOutcome& outcome) {
         {
             const std::lock_guard lock(mutex_);
-            if (outcome.end != BindEnd::refused && touched_.insert(job.request->uid).second) {
+            if (outcome.end != WriteEnd::refused && touched_.insert(job.request->uid).second) {
                 touched_order_.push_back(job.request->uid);
             }
             if (touched_order_.size() > kTouchedMost) {
@@ -190,13 +178,13 @@ class Binder::State : public std::enable_shared_from_this<State> {
     // Without a call. What an earlier bind of the pod may have done is still open.
     void refuse(const Job& job, std::string why) {
         tell(job,
-             {touched(job.request->uid) ? BindEnd::unknown : BindEnd::refused, std::move(why)});
+             {touched(job.request->uid) ? WriteEnd::unknown : WriteEnd::refused, std::move(why)});
     }
-    void tell(const Job& job, const BindOutcome& outcome) {
+    void tell(const Job& job, const WriteOutcome& outcome) {
         {
             const std::lock_guard lock(mutex_);
-            ++(outcome.end == BindEnd::bound     ? counts_.bound
-               : outcome.end == BindEnd::refused ? counts_.refused
+            ++(outcome.end == WriteEnd::done     ? counts_.bound
+               : outcome.end == WriteEnd::refused ? counts_.refused
                                                  : counts_.unknown);
         }
         job.done(outcome);

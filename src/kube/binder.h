@@ -3,12 +3,12 @@
 //   Binder binder(*http, {.journal = ...});
 //   binder.bind({.space = "default", .name = "a", .uid = uid, .node = "n1",
 //                .annotations = {{kPlacementKey, record}}, .record = kPlacementKey},
-//               [](const BindOutcome& outcome) { ... });
+//               [](const WriteOutcome& outcome) { ... });
 //
 // A bind is a list of writes (kube/binder_writes.h), today one: a Binding with the annotations
 // inside, so that there is no half-way state. Its uid is the precondition: a pod that was made anew
 // under the same name is never bound. What the end means:
-//   bound    the pod is on that node, with our record; also when an earlier call did it
+//   done     the pod is on that node, with our record; also when an earlier call did it
 //   refused  it is not, and no write of ours can still make it so: the share may be given back
 //   unknown  nobody knows yet: keep the share until the watch tells
 // After a lost answer the pod is looked at before anything is repeated. No lock is held during
@@ -43,13 +43,7 @@ struct BindRequest {
     std::string record{};
 };
 
-enum class BindEnd : std::uint8_t { bound, refused, unknown };
-std::string_view end_name(BindEnd end);  // for metrics and logs
-
-struct BindOutcome {
-    BindEnd end = BindEnd::unknown;
-    std::string message{};  // why not, for the events of the pod; empty when bound
-};
+std::string_view bind_end_name(WriteEnd end);  // for metrics and logs
 
 struct BinderOptions {
     // Of the whole bind, waiting included: kube-scheduler gives up after 5 s.
@@ -80,7 +74,7 @@ struct BinderCounts {
 
 class Binder {
   public:
-    using Done = std::function<void(const BindOutcome&)>;
+    using Done = std::function<void(const WriteOutcome&)>;
 
     // The client outlives all binds: close it, or drain(), before it goes.
     Binder(HttpClient& http, BinderOptions options);

@@ -135,16 +135,16 @@ class BindingAttempt : public std::enable_shared_from_this<BindingAttempt> {
             }
             return;
         }
-        const auto pod = read_pod_json(*got);
+        auto pod = read_pod_json(*got);
         if (!pod) {
             unknown("the pod cannot be read: " + pod.error().message);
             return;
         }
-        judge(*pod);
+        judge(std::move(*pod));
     }
     // Everything refused here stays so whatever of ours is still under way: the server compares the
     // uid, and neither moves a bound pod nor binds one that is being deleted.
-    void judge(const Pod& pod) {
+    void judge(Pod pod) {
         if (pod.uid != request_->uid) {
             finish({WriteEnd::refused,
                     fmt::format("{} is another pod now: its uid is {}, not {}", who(),
@@ -155,11 +155,13 @@ class BindingAttempt : public std::enable_shared_from_this<BindingAttempt> {
             finish({WriteEnd::refused, who() + " is being deleted"});
         } else if (pod.node_name != request_->node) {
             finish({WriteEnd::refused,
-                    fmt::format("{} is bound elsewhere, to node {}", who(), pod.node_name)});
+                    fmt::format("{} is bound elsewhere, to node {}", who(), pod.node_name),
+                    std::make_shared<const Pod>(std::move(pod))});
         } else if (!same_record(*request_, pod.annotations)) {
             finish({WriteEnd::refused,
                     fmt::format("{} is bound to node {} already, with another placement", who(),
-                                pod.node_name)});
+                                pod.node_name),
+                    std::make_shared<const Pod>(std::move(pod))});
         } else {
             finish({WriteEnd::done, {}});
         }

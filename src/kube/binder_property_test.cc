@@ -46,13 +46,13 @@ class History {
         time_.run_for(seconds(60));
         for (const Attempt& attempt : attempts_) {
             const bool landed = attempt.landed;
-            tally.bound += attempt.end == BindEnd::bound ? 1 : 0;
-            tally.refused += attempt.end == BindEnd::refused ? 1 : 0;
-            tally.unknown += attempt.end == BindEnd::unknown ? 1 : 0;
-            tally.landed_late += attempt.end == BindEnd::unknown && landed ? 1 : 0;
+            tally.bound += attempt.end == WriteEnd::done ? 1 : 0;
+            tally.refused += attempt.end == WriteEnd::refused ? 1 : 0;
+            tally.unknown += attempt.end == WriteEnd::unknown ? 1 : 0;
+            tally.landed_late += attempt.end == WriteEnd::unknown && landed ? 1 : 0;
             if (!attempt.end) {
                 fault("a bind was never told");
-            } else if (attempt.end == BindEnd::refused && landed && !attempt.gone) {
+            } else if (attempt.end == WriteEnd::refused && landed && !attempt.gone) {
                 fault("refused, but it was done: " + attempt.message);
             }
         }
@@ -65,7 +65,7 @@ class History {
     struct Attempt {
         BindRequest request;
         Nanoseconds begun{};
-        std::optional<BindEnd> end{};
+        std::optional<WriteEnd> end{};
         std::string message{};
         bool landed = false;  // the server bound the pod by a call of this attempt
         bool gone = false;    // when it was told, the pod was no more
@@ -99,12 +99,12 @@ class History {
         const std::size_t n = attempts_.size();
         wanted.annotations["attempt"] = std::to_string(n);
         attempts_.push_back({wanted, time_.now()});
-        binder_.bind(wanted, [this, i, n](const BindOutcome& outcome) {
+        binder_.bind(wanted, [this, i, n](const WriteOutcome& outcome) {
             told(attempts_[n], outcome);
             bind_later(i);
         });
     }
-    void told(Attempt& attempt, const BindOutcome& outcome) {
+    void told(Attempt& attempt, const WriteOutcome& outcome) {
         if (attempt.end) {
             fault("told twice");
         }
@@ -118,10 +118,10 @@ class History {
         const std::string ours = placement(attempt.request.node, attempt.request.annotations);
         const auto placed = placed_.find(attempt.request.uid);
         const bool as_wanted = placed != placed_.end() && placed->second == ours;
-        if (outcome.end == BindEnd::bound && !as_wanted) {
+        if (outcome.end == WriteEnd::done && !as_wanted) {
             fault("bound, but the server knows nothing of it");
         }
-        if (outcome.end == BindEnd::refused && as_wanted && !attempt.gone) {
+        if (outcome.end == WriteEnd::refused && as_wanted && !attempt.gone) {
             fault("refused, but an earlier attempt had done it: " + outcome.message);
         }
     }

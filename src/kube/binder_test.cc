@@ -84,14 +84,14 @@ struct Rig {
                 break;
         }
     }
-    BindOutcome bind(BindRequest wanted = request()) {
-        std::optional<BindOutcome> got;
+    WriteOutcome bind(BindRequest wanted = request()) {
+        std::optional<WriteOutcome> got;
         const Nanoseconds begun = time.now();
-        binder->bind(std::move(wanted), [&](const BindOutcome& outcome) { got = outcome; });
+        binder->bind(std::move(wanted), [&](const WriteOutcome& outcome) { got = outcome; });
         EXPECT_TRUE(time.run_until([&] { return got.has_value(); }, seconds(60)));
         took = time.now() - begun;
         EXPECT_LE(took, options.deadline);
-        return got.value_or(BindOutcome{});
+        return got.value_or(WriteOutcome{});
     }
 
     std::deque<Script> script;
@@ -111,7 +111,7 @@ struct Rig {
 TEST(Binder, OnePostBindsWithTheAnnotationsInside) {
     Rig rig;
     const auto outcome = rig.bind();
-    EXPECT_EQ(outcome.end, BindEnd::bound) << outcome.message;
+    EXPECT_EQ(outcome.end, WriteEnd::done) << outcome.message;
     EXPECT_EQ(rig.pods.find("a")->node, "n1");
     EXPECT_EQ(rig.pods.find("a")->annotations.at("p"), "gpu 3");
     EXPECT_THAT(rig.calls, ElementsAre("POST"));
@@ -137,31 +137,31 @@ TEST(Binder, TheBindingAsItIsSent) {
 TEST(Binder, AConflictIsLookedInto) {
     struct Case {
         FakePod pod;
-        BindEnd end;
+        WriteEnd end;
         std::string message;
     };
     const std::vector<Case> cases{
         {{.uid = "u1", .node = "n1", .annotations = {{"p", "gpu 3"}, {"time", "4"}}},
-         BindEnd::bound,
+         WriteEnd::done,
          ""},
         {{.uid = "u1", .node = "n1", .annotations = {{"p", "gpu 3"}}, .deleting = true},
-         BindEnd::bound,
+         WriteEnd::done,
          ""},
         {{.uid = "u1", .node = "n1", .annotations = {{"p", "gpu 4"}}},
-         BindEnd::refused,
+         WriteEnd::refused,
          "pod default/a is bound to node n1 already, with another placement"},
         {{.uid = "u1", .node = "n1"},
-         BindEnd::refused,
+         WriteEnd::refused,
          "pod default/a is bound to node n1 already, with another placement"},
         {{.uid = "u1", .node = "n2", .annotations = {{"p", "gpu 3"}}},
-         BindEnd::refused,
+         WriteEnd::refused,
          "pod default/a is bound elsewhere, to node n2"},
-        {{.uid = "u1", .deleting = true}, BindEnd::refused, "pod default/a is being deleted"},
+        {{.uid = "u1", .deleting = true}, WriteEnd::refused, "pod default/a is being deleted"},
         {{.uid = "u2"},
-         BindEnd::refused,
+         WriteEnd::refused,
          "pod default/a is another pod now: its uid is \"u2\", not \"u1\""},
         {{.uid = "u2", .node = "n1", .annotations = {{"p", "gpu 3"}}},
-         BindEnd::refused,
+         WriteEnd::refused,
          "pod default/a is another pod now: its uid is \"u2\", not \"u1\""},
     };
     for (const auto& [pod, end, message] : cases) {
@@ -170,6 +170,10 @@ TEST(Binder, AConflictIsLookedInto) {
         const auto outcome = rig.bind();
         EXPECT_EQ(outcome.end, end) << outcome.message;
         EXPECT_EQ(outcome.message, message);
+        // A pod that is bound otherwise is shown: it takes something where it is.
+        EXPECT_EQ(outcome.seen != nullptr,
+                  pod.uid == "u1" && !pod.node.empty() && end == WriteEnd::refused);
+        EXPECT_TRUE(outcome.seen == nullptr || outcome.seen->node_name == pod.node);
         EXPECT_THAT(rig.calls, ElementsAre("POST", "GET"));
         EXPECT_EQ(rig.binder->counts().looked, 1);
     }
@@ -183,7 +187,7 @@ TEST(Binder, WithoutARecordAllAnnotationsMustBeTheSame) {
                            .annotations = {{"p", "gpu 3"}, {"time", same ? "17" : "4"}}});
         BindRequest wanted = request();
         wanted.record.clear();
-        EXPECT_EQ(rig.bind(wanted).end, same ? BindEnd::bound : BindEnd::refused);
+        EXPECT_EQ(rig.bind(wanted).end, same ? WriteEnd::done : WriteEnd::refused);
     }
 }
 
@@ -191,7 +195,7 @@ TEST(Binder, APodThatIsGoneIsRefused) {
     Rig rig;
     rig.pods.remove("a");
     const auto outcome = rig.bind();
-    EXPECT_EQ(outcome.end, BindEnd::refused);
+    EXPECT_EQ(outcome.end, WriteEnd::refused);
     EXPECT_EQ(outcome.message, "pod default/a is gone");
     Rig later({{Fate::lost_before}});
     later.time.after(milliseconds(2), [&] { later.pods.remove("a"); });
@@ -203,41 +207,41 @@ TEST(Binder, FaultsOnTheWay) {
     struct Case {
         std::string name;
         std::deque<Script> script;
-        BindEnd end;
+        WriteEnd end;
         std::vector<std::string> calls;
         std::string message{};
     };
     const std::vector<Case> cases{
-        {"lost before", {{Fate::lost_before}}, BindEnd::bound, {"POST", "GET", "POST"}},
-        {"lost after", {{Fate::lost_after}}, BindEnd::bound, {"POST", "GET"}},
-        {"silent before", {{Fate::silent_before}}, BindEnd::bound, {"POST", "GET", "POST"}},
-        {"silent after", {{Fate::silent_after}}, BindEnd::bound, {"POST", "GET"}},
-        {"late", {{Fate::late}}, BindEnd::bound, {"POST", "GET", "POST"}},
-        {"500, nothing done", {{Fate::well, 500}}, BindEnd::bound, {"POST", "GET", "POST"}},
-        {"500, all done", {{Fate::lost_after, 500}}, BindEnd::bound, {"POST", "GET"}},
-        {"504, all done", {{Fate::lost_after, 504}}, BindEnd::bound, {"POST", "GET"}},
-        {"429", {{Fate::well, 429}}, BindEnd::bound, {"POST", "POST"}},
-        {"503, nothing done", {{Fate::well, 503}}, BindEnd::bound, {"POST", "GET", "POST"}},
-        {"503, all done", {{Fate::lost_after, 503}}, BindEnd::bound, {"POST", "GET"}},
-        {"409 without a reason", {{Fate::well, 409}}, BindEnd::bound, {"POST", "GET", "POST"}},
+        {"lost before", {{Fate::lost_before}}, WriteEnd::done, {"POST", "GET", "POST"}},
+        {"lost after", {{Fate::lost_after}}, WriteEnd::done, {"POST", "GET"}},
+        {"silent before", {{Fate::silent_before}}, WriteEnd::done, {"POST", "GET", "POST"}},
+        {"silent after", {{Fate::silent_after}}, WriteEnd::done, {"POST", "GET"}},
+        {"late", {{Fate::late}}, WriteEnd::done, {"POST", "GET", "POST"}},
+        {"500, nothing done", {{Fate::well, 500}}, WriteEnd::done, {"POST", "GET", "POST"}},
+        {"500, all done", {{Fate::lost_after, 500}}, WriteEnd::done, {"POST", "GET"}},
+        {"504, all done", {{Fate::lost_after, 504}}, WriteEnd::done, {"POST", "GET"}},
+        {"429", {{Fate::well, 429}}, WriteEnd::done, {"POST", "POST"}},
+        {"503, nothing done", {{Fate::well, 503}}, WriteEnd::done, {"POST", "GET", "POST"}},
+        {"503, all done", {{Fate::lost_after, 503}}, WriteEnd::done, {"POST", "GET"}},
+        {"409 without a reason", {{Fate::well, 409}}, WriteEnd::done, {"POST", "GET", "POST"}},
         {"the look fails once",
          {{Fate::lost_after}, {Fate::well, 500}},
-         BindEnd::bound,
+         WriteEnd::done,
          {"POST", "GET", "GET"}},
         {"403",
          {{Fate::well, 403}},
-         BindEnd::refused,
+         WriteEnd::refused,
          {"POST"},
          "the role of this program lacks create on pods/binding"},
-        {"422", {{Fate::well, 422}}, BindEnd::refused, {"POST"}, "422"},
+        {"422", {{Fate::well, 422}}, WriteEnd::refused, {"POST"}, "422"},
         {"may not look",
          {{Fate::lost_after}, {Fate::well, 403}},
-         BindEnd::unknown,
+         WriteEnd::unknown,
          {"POST", "GET"},
          "the role of this program lacks get on pods"},
         {"403 after one that may have been done",
          {{Fate::lost_before}, {}, {Fate::well, 403}},
-         BindEnd::unknown,
+         WriteEnd::unknown,
          {"POST", "GET", "POST"},
          "nobody knows yet whether pod default/a was bound to node n1"},
     };
@@ -247,7 +251,7 @@ TEST(Binder, FaultsOnTheWay) {
         EXPECT_EQ(outcome.end, end) << name << ": " << outcome.message;
         EXPECT_EQ(rig.calls, calls) << name;
         EXPECT_THAT(outcome.message, HasSubstr(message)) << name;
-        if (end == BindEnd::bound) {
+        if (end == WriteEnd::done) {
             EXPECT_EQ(outcome.message, "") << name;
             EXPECT_EQ(rig.pods.find("a")->node, "n1") << name;
         }
@@ -258,13 +262,13 @@ TEST(Binder, WhoMayNotWriteAnyMorePostsNothing) {
     Rig none;
     none.may_write = false;
     const auto refused = none.bind();
-    EXPECT_EQ(refused.end, BindEnd::refused);
+    EXPECT_EQ(refused.end, WriteEnd::refused);
     EXPECT_THAT(refused.message, HasSubstr("not the leader any more"));
     EXPECT_THAT(none.calls, IsEmpty());
 
     // Nor a second time; the first may have been carried out.
-    for (const auto& [fate, end] : {std::pair(Script{Fate::well, 429}, BindEnd::refused),
-                                    std::pair(Script{Fate::lost_before}, BindEnd::unknown)}) {
+    for (const auto& [fate, end] : {std::pair(Script{Fate::well, 429}, WriteEnd::refused),
+                                    std::pair(Script{Fate::lost_before}, WriteEnd::unknown)}) {
         Rig rig({fate});
         rig.time.after(milliseconds(1), [&] { rig.may_write = false; });
         EXPECT_EQ(rig.bind().end, end);
@@ -277,7 +281,7 @@ TEST(Binder, ALookThatFailsUntilTheDeadlineLeavesItUnknown) {
     rig.script.resize(100, {Fate::well, 500});
     rig.script.front() = {Fate::lost_after};
     const auto outcome = rig.bind();
-    EXPECT_EQ(outcome.end, BindEnd::unknown);
+    EXPECT_EQ(outcome.end, WriteEnd::unknown);
     EXPECT_GT(rig.took, seconds(2)) << "it tried for as long as there was time";
     EXPECT_THAT(rig.journal, ElementsAre("a binding unknown"));
 }
@@ -285,21 +289,21 @@ TEST(Binder, ALookThatFailsUntilTheDeadlineLeavesItUnknown) {
 TEST(Binder, ThrottledUntilTheDeadlineIsRefusedUnlessAnEarlierOneMayHaveBeenDone) {
     const std::deque<Script> throttled(100, {Fate::well, 429});
     Rig rig(throttled);
-    EXPECT_EQ(rig.bind().end, BindEnd::refused);
+    EXPECT_EQ(rig.bind().end, WriteEnd::refused);
     rig.script = throttled;
-    EXPECT_EQ(rig.bind().end, BindEnd::refused);
+    EXPECT_EQ(rig.bind().end, WriteEnd::refused);
     // From then on only a look at the pod can tell that nothing of ours is there.
     rig.script = std::deque<Script>(100, {Fate::silent_after});
-    EXPECT_EQ(rig.bind().end, BindEnd::unknown);
+    EXPECT_EQ(rig.bind().end, WriteEnd::unknown);
     rig.script = throttled;
-    EXPECT_EQ(rig.bind().end, BindEnd::unknown);
+    EXPECT_EQ(rig.bind().end, WriteEnd::unknown);
     rig.script.clear();
-    EXPECT_EQ(rig.bind().end, BindEnd::bound);
+    EXPECT_EQ(rig.bind().end, WriteEnd::done);
     rig.script = throttled;
-    EXPECT_EQ(rig.bind().end, BindEnd::unknown);
+    EXPECT_EQ(rig.bind().end, WriteEnd::unknown);
     rig.pods.remove("a");
     rig.script.clear();
-    EXPECT_EQ(rig.bind().end, BindEnd::refused);
+    EXPECT_EQ(rig.bind().end, WriteEnd::refused);
 }
 
 TEST(Binder, WhatIsMissingIsNamedWithoutACall) {
@@ -316,7 +320,7 @@ TEST(Binder, WhatIsMissingIsNamedWithoutACall) {
         BindRequest wanted = request();
         (wanted.*field).clear();
         const auto outcome = rig.bind(wanted);
-        EXPECT_EQ(outcome.end, BindEnd::refused);
+        EXPECT_EQ(outcome.end, WriteEnd::refused);
         EXPECT_EQ(outcome.message, message);
         EXPECT_THAT(rig.calls, IsEmpty());
     }
@@ -329,8 +333,8 @@ std::vector<std::string> bind_many(Rig& rig, int count) {
         BindRequest wanted = request("p" + std::to_string(i));
         wanted.uid = "uid of " + wanted.name;
         rig.pods.put(wanted.name, {.uid = wanted.uid});
-        rig.binder->bind(wanted, [&ends, i](const BindOutcome& outcome) {
-            ends.push_back(std::to_string(i) + " " + std::string(end_name(outcome.end)));
+        rig.binder->bind(wanted, [&ends, i](const WriteOutcome& outcome) {
+            ends.push_back(std::to_string(i) + " " + std::string(bind_end_name(outcome.end)));
         });
     }
     rig.time.run_for(seconds(60));
@@ -359,25 +363,25 @@ TEST(Binder, WaitingIsPartOfTheDeadline) {
 TEST(Binder, DrainRefusesNewOnesAndWaitsForTheOthers) {
     Rig rig({}, {.max_in_flight = 1});
     rig.pods.put("b", {.uid = "u1"});
-    std::vector<BindEnd> ends;
-    const auto note = [&](const BindOutcome& outcome) { ends.push_back(outcome.end); };
+    std::vector<WriteEnd> ends;
+    const auto note = [&](const WriteOutcome& outcome) { ends.push_back(outcome.end); };
     rig.binder->bind(request("a"), note);
     rig.binder->bind(request("b"), note);
     EXPECT_FALSE(rig.binder->drain(Nanoseconds(0)));
-    rig.binder->bind(request("b"), [](const BindOutcome& outcome) {
-        EXPECT_EQ(outcome.end, BindEnd::refused);
+    rig.binder->bind(request("b"), [](const WriteOutcome& outcome) {
+        EXPECT_EQ(outcome.end, WriteEnd::refused);
         EXPECT_THAT(outcome.message, HasSubstr("takes no new binds"));
     });
     EXPECT_THAT(ends, IsEmpty());
     rig.time.run_for(seconds(1));
-    EXPECT_THAT(ends, ElementsAre(BindEnd::bound, BindEnd::bound));
+    EXPECT_THAT(ends, ElementsAre(WriteEnd::done, WriteEnd::done));
     EXPECT_TRUE(rig.binder->drain(Nanoseconds(0)));
 }
 
 TEST(Binder, DrainWaitsForAnotherThread) {
     Rig rig;
     bool told = false;
-    rig.binder->bind(request(), [&](const BindOutcome&) { told = true; });
+    rig.binder->bind(request(), [&](const WriteOutcome&) { told = true; });
     std::thread other([&] { rig.time.run_for(seconds(1)); });
     EXPECT_TRUE(rig.binder->drain(seconds(600)));
     EXPECT_TRUE(told);
@@ -386,12 +390,12 @@ TEST(Binder, DrainWaitsForAnotherThread) {
 
 TEST(Binder, AClosedClientLeavesNobodyWaiting) {
     // During a call nobody knows; while waiting for the next attempt nothing was done.
-    for (const auto& [script, end] : std::vector<std::pair<Script, BindEnd>>{
-             {{Fate::silent_after}, BindEnd::unknown}, {{Fate::well, 409}, BindEnd::refused}}) {
+    for (const auto& [script, end] : std::vector<std::pair<Script, WriteEnd>>{
+             {{Fate::silent_after}, WriteEnd::unknown}, {{Fate::well, 409}, WriteEnd::refused}}) {
         Rig rig({script}, {.backoff = {seconds(2), seconds(2)}});
-        std::vector<BindEnd> ends;
+        std::vector<WriteEnd> ends;
         rig.binder->bind(request(),
-                         [&](const BindOutcome& outcome) { ends.push_back(outcome.end); });
+                         [&](const WriteOutcome& outcome) { ends.push_back(outcome.end); });
         rig.time.run_for(milliseconds(100));
         EXPECT_THAT(ends, IsEmpty());
         rig.http.close();
@@ -414,11 +418,11 @@ TEST(Binder, OtherWritesComeFirstAndAreUndone) {
                 told({WriteEnd::done, {}});
             };
         };
-        std::optional<BindEnd> end;
+        std::optional<WriteEnd> end;
         rig.binder->bind(request(), {{"claim", step("reserve"), step("free")}},
-                         [&](const BindOutcome& outcome) { end = outcome.end; });
+                         [&](const WriteOutcome& outcome) { end = outcome.end; });
         rig.time.run_for(seconds(1));
-        EXPECT_EQ(end, gone ? BindEnd::refused : BindEnd::bound);
+        EXPECT_EQ(end, gone ? WriteEnd::refused : WriteEnd::done);
         if (gone) {
             EXPECT_THAT(done, ElementsAre("reserve", "free"));
             EXPECT_THAT(rig.journal,

@@ -72,6 +72,7 @@ class WriteList : public std::enable_shared_from_this<WriteList> {
             return;
         }
         why_ = std::move(outcome.message);
+        seen_ = std::move(outcome.seen);
         undo_those_before(outcome.end == WriteEnd::unknown ? at_ + 1 : at_);
     }
     void undo_those_before(std::size_t end) {
@@ -84,7 +85,8 @@ class WriteList : public std::enable_shared_from_this<WriteList> {
             --at_;
         }
         if (at_ == 0) {
-            finish({left_.empty() ? WriteEnd::refused : WriteEnd::unknown, why_ + left_});
+            finish({left_.empty() ? WriteEnd::refused : WriteEnd::unknown, why_ + left_,
+                    std::move(seen_)});
             return;
         }
         --at_;
@@ -114,6 +116,7 @@ class WriteList : public std::enable_shared_from_this<WriteList> {
     bool running_ = false;
     Nanoseconds undo_until_{};
     std::string why_;   // the first failure
+    std::shared_ptr<const Pod> seen_;
     std::string left_;  // what could not be undone
 };
 

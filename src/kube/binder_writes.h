@@ -10,10 +10,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "kube/clock.h"
+#include "model/pod.h"
 
 namespace tessera {
 
@@ -21,7 +23,10 @@ enum class WriteEnd : std::uint8_t { done, refused, unknown };
 
 struct WriteOutcome {
     WriteEnd end = WriteEnd::unknown;
-    std::string message{};  // why not
+    std::string message{};  // why not; empty when done
+    // As it was last looked at, where that says more than how the write ended: the pod is bound
+    // elsewhere, or otherwise.
+    std::shared_ptr<const Pod> seen{};
 };
 
 using WriteDone = std::function<void(WriteOutcome)>;

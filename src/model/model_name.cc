@@ -29,7 +29,7 @@ Expected<ModelIndex> intern_model(std::string_view written, Interner<ModelIndex>
         return ModelIndex::none();
     }
     const ModelIndex known = models.find(name);
-    if (!known.valid() && models.size() >= most) {
+    if (!known.valid() && models.used() >= most) {
         return fail(ErrorKind::invalid, "GPU model {} is one too many; {} are possible",
                     in_quotes(name), most);
     }

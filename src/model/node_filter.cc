@@ -95,12 +95,30 @@ FilterIndex FilterTable::intern(NodeFilter asked) {
     if (filter == NodeFilter()) {
         return FilterIndex::none();
     }
-    const FilterIndex next(static_cast<FilterIndex::rep>(filters_.size()));
+    const FilterIndex next =
+        free_.empty() ? FilterIndex(static_cast<FilterIndex::rep>(filters_.size())) : free_.back();
     const auto [at, fresh] = indices_.emplace(std::move(filter), next);
-    if (fresh) {
-        filters_.push_back(at->first);
+    if (!fresh) {
+        return at->second;
     }
-    return at->second;
+    if (free_.empty()) {
+        filters_.push_back(at->first);
+    } else {
+        free_.pop_back();
+        filters_[next.slot()] = at->first;
+    }
+    return next;
+}
+
+void FilterTable::keep_only(const std::vector<bool>& kept) {
+    free_.clear();
+    for (std::size_t slot = filters_.size(); slot-- > 0;) {
+        if (slot >= kept.size() || !kept[slot]) {
+            indices_.erase(filters_[slot]);
+            filters_[slot] = NodeFilter();
+            free_.emplace_back(static_cast<FilterIndex::rep>(slot));
+        }
+    }
 }
 
 const NodeFilter& FilterTable::operator[](FilterIndex index) const {

@@ -62,16 +62,20 @@ bool tolerates(const NodeFilter& filter, const NodeTaint& taint);
 
 bool admits(const NodeFilter& filter, const NodeTraits& node);
 
-// Interns filters. Indices are dense and never reused; references stay valid.
+// Interns filters. Indices are dense; references stay valid.
 class FilterTable {
   public:
     FilterIndex intern(NodeFilter asked);
     const NodeFilter& operator[](FilterIndex index) const;
+    // As an Interner's (base/intern.h).
+    void keep_only(const std::vector<bool>& kept);
     std::size_t size() const { return filters_.size(); }
+    std::size_t used() const { return indices_.size(); }
 
   private:
     std::map<NodeFilter, FilterIndex> indices_;
     std::deque<NodeFilter> filters_;
+    std::vector<FilterIndex> free_;  // the smallest last
 };
 
 }  // namespace tessera

@@ -3,11 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <future>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,67 +14,9 @@
 namespace tessera {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
-
-constexpr auto kPatience = std::chrono::seconds(60);
-constexpr Nanoseconds kMillisecond{1'000'000};
-
-std::unique_ptr<HttpClient> client_of(HttpClientOptions options) {
-    auto client = HttpClient::open(std::move(options));
-    EXPECT_TRUE(client) << client.error().message;
-    return std::move(*client);
-}
-
-std::string answer_text(int status, const std::string& body, const std::string& headers = "") {
-    return "HTTP/1.1 " + std::to_string(status) + " Because\r\n" + headers +
-           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-}
-
-ScriptedServer::Script always(std::string text) {
-    return [text = std::move(text)](ServedConnection& peer, const std::string&) {
-        return peer.write(text);
-    };
-}
-
-const std::string kChunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-
-// A value that a callback will bring.
-template <class T>
-class Awaited {
-  public:
-    void set(T value) {
-        const std::lock_guard lock(state_->mutex);
-        state_->values.push_back(std::move(value));
-        state_->changed.notify_all();
-    }
-    // The n-th that came.
-    T get(std::size_t n = 0) const {
-        std::unique_lock lock(state_->mutex);
-        const bool came =
-            state_->changed.wait_for(lock, kPatience, [&] { return state_->values.size() > n; });
-        TESSERA_ASSERT(came, "the callback has not run");
-        return state_->values[n];
-    }
-    std::size_t count() const {
-        const std::lock_guard lock(state_->mutex);
-        return state_->values.size();
-    }
-
-  private:
-    struct State {
-        std::mutex mutex;
-        std::condition_variable changed;
-        std::vector<T> values;
-    };
-    std::shared_ptr<State> state_ = std::make_shared<State>();
-};
-
-using Answer = Expected<ClientAnswer>;
-
-HttpClient::Done to(Awaited<Answer> target) {
-    return [target](Answer answer) mutable { target.set(std::move(answer)); };
-}
+using namespace tessera::testing;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(HttpClient, AnyStatusIsAnAnswer) {
     for (const int status : {200, 201, 302, 404, 409, 429, 500, 503}) {
@@ -124,20 +63,20 @@ TEST(HttpClient, SendsWhatWasAsked) {
     EXPECT_THAT(patch, HasSubstr("\r\nAuthorization: Bearer t1\r\n"));
     EXPECT_THAT(patch, HasSubstr("\r\nUser-Agent: tessera/1\r\n"));
     EXPECT_THAT(patch, HasSubstr("\r\nContent-Length: 7\r\n"));
-    EXPECT_THAT(patch, testing::EndsWith("\r\n\r\n{\"a\":1}"));
+    EXPECT_THAT(patch, ::testing::EndsWith("\r\n\r\n{\"a\":1}"));
 
     ASSERT_TRUE(client->call({.path = "/../x"}));
     const std::string get = seen.get(1);
     EXPECT_THAT(get, StartsWith("GET /prefix/../x HTTP/1.1\r\n"));
     EXPECT_THAT(get, HasSubstr("Bearer t2\r\n"));
-    EXPECT_THAT(get, testing::Not(HasSubstr("Content-")));
+    EXPECT_THAT(get, ::testing::Not(HasSubstr("Content-")));
 
     ASSERT_TRUE(client->call({.method = "DELETE", .path = "/x"}));
     EXPECT_THAT(seen.get(2), StartsWith("DELETE /prefix/x "));
     ASSERT_TRUE(client->call({.method = "POST", .path = "/x"}));
     EXPECT_THAT(seen.get(3), HasSubstr("Content-Length: 0\r\n"));
     ASSERT_TRUE(client->call({.method = "DELETE", .path = "/x", .body = "{}"}));
-    EXPECT_THAT(seen.get(4), testing::AllOf(StartsWith("DELETE "), testing::EndsWith("{}")));
+    EXPECT_THAT(seen.get(4), ::testing::AllOf(StartsWith("DELETE "), ::testing::EndsWith("{}")));
     EXPECT_EQ(server.connections(), 1) << "the connection is kept and used again";
 }
 
@@ -218,8 +157,8 @@ TEST(HttpClient, CutConnectionsAndRefusalsAreErrors) {
           "nonsense\r\n\r\n"}) {
         const Error error = failure(text);
         EXPECT_EQ(error.kind, ErrorKind::environment) << text;
-        EXPECT_THAT(error.message, testing::AllOf(StartsWith("GET http://127.0.0.1:"),
-                                                  testing::Not(HasSubstr("secret"))));
+        EXPECT_THAT(error.message, ::testing::AllOf(StartsWith("GET http://127.0.0.1:"),
+                                                  ::testing::Not(HasSubstr("secret"))));
     }
     std::string url;
     {
@@ -287,181 +226,6 @@ TEST(HttpClient, CallsBeyondTheConnectionsWait) {
 
 // Lines --------------------------------------------------------------------------------------
 
-struct Streamed {
-    std::vector<std::string> lines;
-    Expected<ClientAnswer> end;
-};
-
-Streamed stream_all(HttpClient& client, ClientCall call) {
-    auto lines = std::make_shared<std::vector<std::string>>();
-    Awaited<Answer> end;
-    client.stream(
-        std::move(call),
-        [lines](std::string_view line) {
-            lines->emplace_back(line);
-            return true;
-        },
-        to(end));
-    Answer answer = end.get();
-    return {*lines, std::move(answer)};
-}
-
-TEST(HttpClientStream, LinesAreTheSameHoweverTheyAreCut) {
-    const std::string text = "one\ntwo\r\n\nfour is longer\nrest";
-    for (std::size_t step = 1; step <= text.size(); ++step) {
-        ScriptedServer server([&](ServedConnection& peer, const std::string&) {
-            peer.write(kChunked);
-            for (std::size_t at = 0; at < text.size(); at += step) {
-                peer.write_chunk(text.substr(at, step));
-            }
-            return peer.write_chunk("");
-        });
-        const auto client = client_of({.base_url = server.url()});
-        const auto got = stream_all(*client, {.path = "/"});
-        ASSERT_TRUE(got.end) << got.end.error().message;
-        EXPECT_THAT(got.lines, testing::ElementsAre("one", "two", "", "four is longer"));
-        EXPECT_EQ(got.end->body, "rest");
-        EXPECT_EQ(got.end->status, 200);
-    }
-}
-
-TEST(HttpClientStream, ItsBeginIsToldBeforeAnyLine) {
-    std::promise<void> opened;
-    ScriptedServer server([&](ServedConnection& peer, const std::string& request) {
-        if (request.starts_with("GET /bad")) {
-            return peer.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
-        }
-        peer.write(kChunked);
-        opened.get_future().wait();  // or the test hangs: no line comes before it is told
-        peer.write_chunk("one\n");
-        return peer.write_chunk("");
-    });
-    const auto client = client_of({.base_url = server.url()});
-    const auto got =
-        stream_all(*client, {.path = "/", .on_open = [&opened] { opened.set_value(); }});
-    ASSERT_TRUE(got.end) << got.end.error().message;
-    EXPECT_THAT(got.lines, testing::ElementsAre("one"));
-    bool told = false;
-    const auto bad = stream_all(*client, {.path = "/bad", .on_open = [&told] { told = true; }});
-    ASSERT_TRUE(bad.end) << bad.end.error().message;
-    EXPECT_FALSE(told) << "of a refusal";
-}
-
-TEST(HttpClientStream, ABadStatusIsAnswered) {
-    ScriptedServer server(always(answer_text(410, "gone\nfor good\n")));
-    const auto got = stream_all(*client_of({.base_url = server.url()}), {.path = "/"});
-    ASSERT_TRUE(got.end);
-    EXPECT_EQ(got.end->status, 410);
-    EXPECT_EQ(got.end->body, "gone\nfor good\n");
-    EXPECT_TRUE(got.lines.empty());
-}
-
-TEST(HttpClientStream, ALineOverTheLimitIsAnError) {
-    ScriptedServer server([](ServedConnection& peer, const std::string&) {
-        peer.write(kChunked);
-        peer.write_chunk(std::string(10, 'a') + "\n" + std::string(10, 'b'));
-        peer.write_chunk("c\n");
-        return peer.write_chunk("");
-    });
-    const auto client = client_of({.base_url = server.url(), .max_body_bytes = 10});
-    const auto got = stream_all(*client, {.path = "/"});
-    ASSERT_FALSE(got.end);
-    EXPECT_THAT(got.end.error().message, HasSubstr("a line of the answer has more than 10 bytes"));
-    EXPECT_THAT(got.lines, testing::ElementsAre(std::string(10, 'a')));
-}
-
-TEST(HttpClientStream, ACutIsAnErrorAfterTheLinesBefore) {
-    ScriptedServer server([](ServedConnection& peer, const std::string&) {
-        peer.write(kChunked);
-        peer.write_chunk("one\ntw");
-        return false;
-    });
-    const auto got = stream_all(*client_of({.base_url = server.url()}), {.path = "/"});
-    ASSERT_FALSE(got.end);
-    EXPECT_EQ(got.end.error().kind, ErrorKind::environment);
-    EXPECT_THAT(got.lines, testing::ElementsAre("one"));
-}
-
-TEST(HttpClientStream, SilenceEndsIt) {
-    ScriptedServer server([](ServedConnection& peer, const std::string&) {
-        peer.write(kChunked);
-        peer.write_chunk("one\n");
-        peer.await_end();
-        return false;
-    });
-    const auto client = client_of({.base_url = server.url()});
-    const auto got = stream_all(*client, {.path = "/", .timeout = kMillisecond * 50});
-    ASSERT_FALSE(got.end);
-    EXPECT_EQ(got.end.error().kind, ErrorKind::environment);
-    EXPECT_THAT(got.end.error().message, HasSubstr("the server sent nothing within 50 ms"));
-}
-
-TEST(HttpClientStream, OutlivesItsTimeoutWhileSomethingComes) {
-    // The server is always ahead of the client, so that there is always something to read.
-    ScriptedServer server([](ServedConnection& peer, const std::string&) {
-        peer.write(kChunked);
-        while (peer.write_chunk(std::string(1000, 'x') + "\n")) {
-        }
-        return false;
-    });
-    const auto client = client_of({.base_url = server.url()});
-    Awaited<Answer> end;
-    int lines = 0;
-    int rounds = 0;
-    bool enough = false;
-    std::function<void()> again = [&] {
-        enough = ++rounds >= 4;
-        client->later(kMillisecond * 50, again);
-    };
-    client->later(kMillisecond * 50, again);
-    client->stream(
-        {.path = "/", .timeout = kMillisecond * 50},
-        [&](std::string_view) {
-            if (++lines % 64 == 0) {
-                std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            }
-            return !enough;
-        },
-        to(end));
-    const auto answer = end.get();
-    ASSERT_TRUE(answer) << answer.error().message;
-    EXPECT_EQ(answer->status, 200);
-    client->close();
-}
-
-TEST(HttpClientStream, FalseEndsItAsAnAnswer) {
-    ScriptedServer server([](ServedConnection& peer, const std::string&) {
-        peer.write(kChunked);
-        peer.write_chunk("one\ntwo\nthree\nfo");
-        peer.await_end();
-        return false;
-    });
-    const auto client = client_of({.base_url = server.url()});
-    std::vector<std::string> lines;
-    Awaited<Answer> end;
-    client->stream(
-        {.path = "/"},
-        [&](std::string_view line) {
-            lines.emplace_back(line);
-            return lines.size() < 2;
-        },
-        to(end));
-    const auto answer = end.get();
-    ASSERT_TRUE(answer) << answer.error().message;
-    EXPECT_EQ(answer->status, 200);
-    EXPECT_EQ(answer->body, "");
-    EXPECT_THAT(lines, testing::ElementsAre("one", "two"));
-}
-
-// Cancel, close, timers ----------------------------------------------------------------------
-
-ScriptedServer::Script silent() {
-    return [](ServedConnection& peer, const std::string&) {
-        peer.await_end();
-        return false;
-    };
-}
-
 TEST(HttpClient, ACancelledCallEndsWithAnError) {
     ScriptedServer server(silent());
     const auto client = client_of({.base_url = server.url(), .max_connections = 1});
@@ -481,32 +245,6 @@ TEST(HttpClient, ACancelledCallEndsWithAnError) {
     client->close();
     EXPECT_EQ(active.count(), 1);
     EXPECT_EQ(waiting.count(), 1);
-}
-
-TEST(HttpClientStream, NoLineComesAfterTheCancelOfACallback) {
-    ScriptedServer server([](ServedConnection& peer, const std::string&) {
-        peer.write(kChunked);
-        while (peer.write_chunk("one\ntwo\nthree\n")) {
-        }
-        return false;
-    });
-    const auto client = client_of({.base_url = server.url()});
-    Awaited<Answer> end;
-    std::promise<HttpClient::CallId> id;
-    auto told = id.get_future().share();
-    int lines = 0;
-    id.set_value(client->stream(
-        {.path = "/"},
-        [&](std::string_view) {
-            ++lines;
-            client->cancel(told.get());
-            return true;
-        },
-        to(end)));
-    const auto answer = end.get();
-    ASSERT_FALSE(answer);
-    EXPECT_EQ(answer.error().kind, ErrorKind::conflict) << answer.error().message;
-    EXPECT_EQ(lines, 1);
 }
 
 TEST(HttpClient, TimersFireInOrderAndNotWhenCancelled) {

@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 bool answer_ok(ServedConnection& peer, const std::string& request) {
     const std::size_t host = request.find("\r\nHost: ") + 8;

@@ -17,10 +17,10 @@
 #include "kube/access.h"
 #include "role/cli/command.h"
 #include "role/cli/serve_flags.h"
+#include "role/intake/live_policies.h"
 #include "role/serve/service.h"
 #include "role/serve/stop_signals.h"
 #include "sim/file.h"
-#include "sim/policy_source.h"
 
 namespace tessera::cli {
 namespace {
@@ -51,9 +51,19 @@ Expected<void> set_server(const ServeFlags& flags, HttpServerOptions& server) {
     return {};
 }
 
+// By name or as a file, of which `flag` speaks; it is good now.
+Expected<void> add_policy(std::string_view flag, const std::string& given, LivePolicies& policies) {
+    if (auto added = policies.add(given); !added) {
+        Error error = std::move(added.error());
+        error.kind = error.kind == ErrorKind::environment ? error.kind : ErrorKind::invalid;
+        return tl::unexpected(std::move(error).within(flag));
+    }
+    return {};
+}
+
 // "DIALECT=POLICY", the policy by name or as a file; opened once to see that it is good.
-Expected<void> set_policies(const ServeFlags& flags, MirrorOptions& mirror) {
-    const auto sources = std::make_shared<std::map<std::string, PolicySource, std::less<>>>();
+Expected<void> set_policies(const ServeFlags& flags, ServiceOptions& service) {
+    service.policies = std::make_shared<LivePolicies>();
     std::vector<std::string_view> names;
     for (const Dialect& dialect : dialects()) {
         names.push_back(dialect.name);
@@ -69,22 +79,11 @@ Expected<void> set_policies(const ServeFlags& flags, MirrorOptions& mirror) {
                         in_quotes(text), did_you_mean(name, names), fmt::join(names, ", "));
         }
         const std::string given = text.substr(equals + 1);
-        auto source = PolicySource::open(given);
-        if (!source) {
-            Error error = std::move(source.error());
-            error.kind = error.kind == ErrorKind::environment ? error.kind : ErrorKind::invalid;
-            return tl::unexpected(std::move(error).within("--policy"));
-        }
-        TESSERA_CHECK(source->make({}));
-        if (!mirror.policies.emplace(dialect->name, given).second) {
+        TESSERA_CHECK(add_policy("--policy", given, *service.policies));
+        if (!service.mirror.policies.emplace(dialect->name, given).second) {
             return fail(ErrorKind::invalid, "--policy: {} is there more than once", dialect->name);
         }
-        sources->insert_or_assign(given, std::move(*source));
     }
-    mirror.make_policy = [sources](std::string_view name) {
-        const auto given = sources->find(name);
-        return given == sources->end() ? make_policy(name, {}) : given->second.make({});
-    };
     return {};
 }
 
@@ -101,7 +100,7 @@ Expected<void> set_mirror(const ServeFlags& flags, MirrorOptions& mirror) {
         }
         mirror.signing_key = std::move(*key);
     }
-    return set_policies(flags, mirror);
+    return {};
 }
 
 // The ancestors' schedulers, whose pods find us by their names, and our own.
@@ -116,7 +115,6 @@ StringMap usual_scheduler_names() {
 Expected<void> set_scheduler(const ServeFlags& flags, ServiceOptions& service) {
     const StringMap usual = usual_scheduler_names();
     SchedulerOptions scheduler;
-    const auto sources = std::make_shared<std::map<std::string, PolicySource, std::less<>>>();
     for (const std::string& text : flags.scheduler_names) {
         const std::size_t equals = text.find('=');
         const std::string name = text.substr(0, equals);
@@ -130,12 +128,7 @@ Expected<void> set_scheduler(const ServeFlags& flags, ServiceOptions& service) {
         std::string policy = known == nullptr ? "" : *known;
         if (equals != std::string::npos) {
             policy = text.substr(equals + 1);
-            auto source = PolicySource::open(policy);
-            if (!source) {
-                return tl::unexpected(std::move(source.error()).within("--scheduler-name"));
-            }
-            TESSERA_CHECK(source->make({}));
-            sources->insert_or_assign(policy, std::move(*source));
+            TESSERA_CHECK(add_policy("--scheduler-name", policy, *service.policies));
         }
         if (!scheduler.names.emplace(name, policy).second) {
             return fail(ErrorKind::invalid, "--scheduler-name: {} is there more than once",
@@ -145,11 +138,6 @@ Expected<void> set_scheduler(const ServeFlags& flags, ServiceOptions& service) {
     if (scheduler.names.empty()) {
         scheduler.names = usual;
     }
-    service.mirror.make_policy = [sources, others = std::move(service.mirror.make_policy)](
-                                     std::string_view name) {
-        const auto given = sources->find(name);
-        return given == sources->end() ? others(name) : given->second.make({});
-    };
     service.scheduler = std::move(scheduler);
     return {};
 }
@@ -204,6 +192,7 @@ Expected<Plan> plan_of(const ServeFlags& flags) {
     TESSERA_TRY(plan.stop_patience, parse_duration("--stop-timeout", flags.stop_timeout));
     TESSERA_CHECK(set_server(flags, plan.service.server));
     TESSERA_CHECK(set_mirror(flags, plan.service.mirror));
+    TESSERA_CHECK(set_policies(flags, plan.service));
     if (flags.scheduler) {
         TESSERA_CHECK(set_scheduler(flags, plan.service));
     }

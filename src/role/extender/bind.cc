@@ -19,10 +19,10 @@ class Ending {
     Ending(const Ending&) = delete;
     Ending& operator=(const Ending&) = delete;
     ~Ending() {
-        tell({BindResult::unknown, "the bind was dropped: whether it was made is unknown"});
+        tell({WriteEnd::unknown, "the bind was dropped: whether it was made is unknown"});
     }
 
-    void tell(BindEnding ending) {
+    void tell(WriteOutcome ending) {
         // First of all: a port may keep what it has told of for longer than there is a desk.
         if (told_.exchange(true)) {
             return;
@@ -30,15 +30,15 @@ class Ending {
         std::vector<Responder> waiting;
         {
             const auto mirror = desk_.hold();
-            mirror->bind_ended(pod_, ending.result, desk_.now());
+            mirror->bind_ended(pod_, ending, desk_.now());
             if (auto bind = desk_.binds.extract(owner_); !bind.empty()) {
                 waiting = std::move(bind.mapped().waiting);
             }
         }
-        if (ending.result != BindResult::bound && ending.message.empty()) {
+        if (ending.end != WriteEnd::done && ending.message.empty()) {
             ending.message = "the API server did not say why the pod was not bound";
         }
-        const bool bound = ending.result == BindResult::bound;
+        const bool bound = ending.end == WriteEnd::done;
         for (Responder& respond : waiting) {
             respond(bound ? error_answer(200, "") : refuse_(200, ending.message));
         }
@@ -91,7 +91,8 @@ void bind(Desk& desk, Call& call, Responder respond) {
     }
     const auto ending =
         std::make_shared<Ending>(desk, std::move(pod), std::move(owner), call.refuse);
-    desk.ports().bind(std::move(*plan), [ending](BindEnding how) { ending->tell(std::move(how)); });
+    desk.ports().bind(std::move(*plan),
+                      [ending](WriteOutcome how) { ending->tell(std::move(how)); });
 }
 
 }  // namespace tessera

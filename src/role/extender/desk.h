@@ -1,10 +1,12 @@
 // What the verbs share: the mirror behind its mutex, the ports, and the binds under way.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +53,48 @@ class Desk {
     std::mutex& mutex_;
     ExtenderPorts ports_;
 };
+
+// The mirror for work that goes through many nodes: between two of them others get it, every half
+// a millisecond, so that a decision does not wait for a long list.
+class LongHold {
+  public:
+    explicit LongHold(Desk& desk)
+        : desk_(desk), hold_(std::in_place, desk), until_(desk.now() + kTurn) {}
+    Mirror* operator->() const { return &**hold_; }
+    Mirror& operator*() const { return **hold_; }
+    // What was learnt of the mirror may not be so any more afterwards: a node may have gone.
+    void let_others();
+
+  private:
+    static constexpr Nanoseconds kTurn{500'000};
+
+    Desk& desk_;
+    std::optional<Desk::Hold> hold_;
+    Nanoseconds until_;
+};
+
+// Calls visit(mirror, node) for every node, by name; for one alone if it is named. How many there
+// were.
+template <class Visit>
+std::size_t each_node(Desk& desk, std::string_view one, Visit visit) {
+    std::vector<std::string> names;
+    if (one.empty()) {
+        names = desk.hold()->node_names();
+        std::sort(names.begin(), names.end());
+    } else {
+        names.emplace_back(one);
+    }
+    std::size_t found = 0;
+    LongHold mirror(desk);
+    for (const std::string& name : names) {
+        if (const NodeIndex node = mirror->find_node(name); node.valid()) {
+            visit(*mirror, node);
+            ++found;
+        }
+        mirror.let_others();
+    }
+    return found;
+}
 
 // An answer that says why there is none, in the shape and with the status of a route.
 using Refuse = HttpResponse (*)(int status, std::string_view message);

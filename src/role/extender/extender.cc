@@ -1,5 +1,7 @@
 #include "role/extender/extender.h"
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/json_writer.h"
@@ -36,6 +38,17 @@ std::string Desk::why_not_ready() {
     }
     return hold()->synced() ? ""
                             : "nodes and pods have not all been listed yet: try again in a moment";
+}
+
+void LongHold::let_others() {
+    if (desk_.now() < until_) {
+        return;
+    }
+    hold_.reset();
+    // Whoever waits is woken only now: taken again at once, the mutex would be ours mostly.
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    hold_.emplace(desk_);
+    until_ = desk_.now() + kTurn;
 }
 
 Scratch& Scratch::of_thread() {

@@ -17,20 +17,16 @@
 #include <string>
 #include <string_view>
 
+#include "kube/binder_writes.h"
 #include "kube/clock.h"
 #include "net/http_server.h"
 #include "role/mirror/mirror.h"
 
 namespace tessera {
 
-// How a bind ended, by the API server's word.
-struct BindEnding {
-    BindResult result = BindResult::unknown;
-    std::string message{};  // why not, for the events of the pod; empty when bound
-};
 // Makes a plan real and tells how it went, once, from any thread. A call that is dropped untold
 // ends as unknown.
-using BindPort = std::function<void(BindPlan, std::function<void(BindEnding)>)>;
+using BindPort = std::function<void(BindPlan, std::function<void(WriteOutcome)>)>;
 
 struct ExtenderPorts {
     Clock now;  // since 1970

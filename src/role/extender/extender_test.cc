@@ -248,7 +248,7 @@ TEST_F(ExtenderTest, APodThatAsksWronglyIsRefusedByEveryNodeWithTheReason) {
 TEST_F(ExtenderTest, BindTellsTheApiServersWord) {
     two_gpushare_nodes();
     rig_.post("/tessera/filter", names_body(gpushare_pod("p", 8), {"gpu-a"}));
-    rig_.at_once = BindEnding{BindResult::refused, "the pod is bound to another node"};
+    rig_.at_once = WriteOutcome{WriteEnd::refused, "the pod is bound to another node"};
     EXPECT_EQ(rig_.post("/tessera/bind", bind_body("p", "gpu-a")),
               R"({"Error":"the pod is bound to another node"})");
     EXPECT_EQ(used("gpu-a"), 0);
@@ -278,8 +278,8 @@ TEST_F(ExtenderTest, ARepeatOfABindUnderWayWaitsForItsEnd) {
     EXPECT_NE(rig_.post("/tessera/filter", names_body(gpushare_pod("p", 8), {"gpu-b"}))
                   .find("being bound"),
               std::string::npos);
-    rig_.pending.at(0)({BindResult::bound, ""});
-    rig_.pending.at(0)({BindResult::refused, "said twice"});  // the first word counts
+    rig_.pending.at(0)({WriteEnd::done, ""});
+    rig_.pending.at(0)({WriteEnd::refused, "said twice"});  // the first word counts
     EXPECT_EQ((*first)->body, R"({"Error":""})");
     EXPECT_EQ((*again)->body, R"({"Error":""})");
     EXPECT_EQ(rig_.extender.binds_in_flight(), 0U);

@@ -89,32 +89,40 @@ void write_node(const Mirror& mirror, NodeIndex node, JsonWriter& json) {
     json.end_object();
 }
 
-}  // namespace
-
-std::string inspect_json(const Mirror& mirror, std::span<const NodeIndex> nodes) {
+// {"nodes":[...]}, where write_nodes(json) writes what is in the list.
+template <class WriteNodes>
+std::string document(WriteNodes write_nodes) {
     JsonWriter json;
     json.begin_object();
     json.key("nodes");
     json.begin_array();
-    for (NodeIndex node : nodes) {
-        write_node(mirror, node, json);
-    }
+    write_nodes(json);
     json.end_array();
     json.end_object();
     return json.take();
 }
 
+}  // namespace
+
+std::string inspect_json(const Mirror& mirror, std::span<const NodeIndex> nodes) {
+    return document([&](JsonWriter& json) {
+        for (NodeIndex node : nodes) {
+            write_node(mirror, node, json);
+        }
+    });
+}
+
 HttpResponse inspect(Desk& desk, Call& call) {
-    const auto mirror = desk.hold();
-    std::vector<NodeIndex> nodes;
-    if (call.node.empty()) {
-        nodes = mirror->nodes_by_name();
-    } else if (const NodeIndex one = mirror->find_node(call.node); one.valid()) {
-        nodes.push_back(one);
-    } else {
+    std::size_t found = 0;
+    std::string body = document([&](JsonWriter& json) {
+        found = each_node(desk, call.node, [&](const Mirror& mirror, NodeIndex node) {
+            write_node(mirror, node, json);
+        });
+    });
+    if (found == 0 && !call.node.empty()) {
         return error_answer(404, fmt::format("node {} is not known", in_quotes(call.node)));
     }
-    return {.body = inspect_json(*mirror, nodes)};
+    return {.body = std::move(body)};
 }
 
 }  // namespace tessera

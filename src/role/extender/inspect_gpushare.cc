@@ -105,26 +105,19 @@ void write_cards(const NodeState& left, const NodeSpec& spec, JsonWriter& json) 
 }  // namespace
 
 HttpResponse inspect_gpushare(Desk& desk, Call& call) {
-    const auto mirror = desk.hold();
-    const Units units{mirror->memory_unit() == MemoryUnit::gib ? 1024 : 1};
-    const NodeIndex one = call.node.empty() ? NodeIndex() : mirror->find_node(call.node);
+    const Units units{desk.hold()->memory_unit() == MemoryUnit::gib ? 1024 : 1};
     JsonWriter json;
     json.begin_object();
     json.key("nodes");
     json.begin_array();
-    if (!call.node.empty()) {
-        if (one.valid()) {
-            write_node(mirror->report(one), units, json);
-        }
-    } else {
-        for (NodeIndex node : mirror->nodes_by_name()) {
-            if (!mirror->cluster().spec(node).gpus.empty()) {
-                write_node(mirror->report(node), units, json);
+    const std::size_t found =
+        each_node(desk, call.node, [&](const Mirror& mirror, NodeIndex node) {
+            if (!call.node.empty() || !mirror.cluster().spec(node).gpus.empty()) {
+                write_node(mirror.report(node), units, json);
             }
-        }
-    }
+        });
     json.end_array();
-    const bool unknown = !call.node.empty() && !one.valid();
+    const bool unknown = !call.node.empty() && found == 0;
     if (unknown) {
         json.member("error", fmt::format("node {} is not known", in_quotes(call.node)));
     }
@@ -133,16 +126,15 @@ HttpResponse inspect_gpushare(Desk& desk, Call& call) {
 }
 
 HttpResponse status_elastic(Desk& desk, Call&) {
-    const auto mirror = desk.hold();
     JsonWriter nodes;
     nodes.begin_object();
-    for (NodeIndex node : mirror->nodes_by_name()) {
-        const NodeSpec& spec = mirror->cluster().spec(node);
+    each_node(desk, "", [&](const Mirror& mirror, NodeIndex node) {
+        const NodeSpec& spec = mirror.cluster().spec(node);
         if (!spec.gpus.empty()) {
             nodes.key(spec.name);
-            write_cards(mirror->cluster().node(node), spec, nodes);
+            write_cards(mirror.cluster().node(node), spec, nodes);
         }
-    }
+    });
     nodes.end_object();
     const std::string text = nodes.take();
     JsonWriter json;

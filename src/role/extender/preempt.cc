@@ -32,7 +32,7 @@ HttpResponse preempt(Desk& desk, Call& call) {
         return {.body = write_preemption_result(asked->nodes)};
     }
     std::vector<NodeVictims> helped;
-    const auto mirror = desk.hold();
+    LongHold mirror(desk);
     const Nanoseconds now = desk.now();
     mirror->expire(now, Nanoseconds(0));
     for (NodeVictims& node : asked->nodes) {
@@ -41,6 +41,7 @@ HttpResponse preempt(Desk& desk, Call& call) {
         if (victims) {
             helped.push_back({std::move(node.node), std::move(*victims), node.pdb_violations});
         }
+        mirror.let_others();
     }
     return {.body = write_preemption_result(helped)};
 }

@@ -117,13 +117,13 @@ class Rig {
     Nanoseconds now{1'000'000'000'000};
     std::string why_not;
     bool current = true;
-    std::optional<BindEnding> at_once = BindEnding{BindResult::bound, ""};
+    std::optional<WriteOutcome> at_once = WriteOutcome{WriteEnd::done, ""};
     std::vector<BindPlan> plans;
-    std::vector<std::function<void(BindEnding)>> pending;
+    std::vector<std::function<void(WriteOutcome)>> pending;
     Extender extender{mirror,
                       mutex,
                       {[this] { return now; },
-                       [this](BindPlan plan, std::function<void(BindEnding)> done) {
+                       [this](BindPlan plan, std::function<void(WriteOutcome)> done) {
                            plans.push_back(std::move(plan));
                            if (at_once) {
                                done(*at_once);

@@ -26,6 +26,8 @@ bool Mirror::synced() const { return state_->synced(); }
 std::size_t Mirror::expire(Nanoseconds now, Nanoseconds heard) {
     return state_->expire(now, heard);
 }
+void Mirror::policy_changed(std::string_view name) { state_->policy_changed(name); }
+std::size_t Mirror::drop_holds() { return state_->drop_holds(); }
 std::size_t Mirror::in_doubt_count() const { return state_->in_doubt(); }
 
 NodeIndex Mirror::find_node(std::string_view name, NodeIndex hint) const {
@@ -35,27 +37,34 @@ std::string_view Mirror::node_name(NodeIndex node) const { return state_->node_n
 
 Expected<Fit> Mirror::filter(const Pod& pod, std::span<const NodeIndex> candidates,
                              const Asked& asked) {
+    state_->make_room_for_names();
     return state_->filter(pod, candidates, asked);
 }
 Expected<Fit> Mirror::rank(const Pod& pod, std::span<const NodeIndex> candidates,
                            const Asked& asked) {
+    state_->make_room_for_names();
     return state_->rank(pod, candidates, asked);
 }
 NodeVerdict Mirror::verdict(const Pod& pod, NodeIndex node, const Asked& asked) {
+    state_->make_room_for_names();
     return state_->verdict(pod, node, asked);
 }
 Expected<Refusals> Mirror::verdicts(const Pod& pod, std::span<const NodeIndex> nodes,
                                     const Asked& asked) {
+    state_->make_room_for_names();
     return state_->verdicts(pod, nodes, asked);
 }
 Expected<Decision> Mirror::explain(const Pod& pod, const Asked& asked) {
+    state_->make_room_for_names();
     return state_->explain(pod, asked);
 }
 Expected<BindPlan> Mirror::prepare_bind(const PodKey& pod, std::string_view node, Nanoseconds now) {
+    state_->make_room_for_names();
     return state_->prepare_bind(pod, node, now);
 }
-void Mirror::bind_ended(const PodKey& pod, BindResult result, Nanoseconds now) {
-    state_->bind_ended(pod, result, now);
+void Mirror::bind_ended(const PodKey& pod, const WriteOutcome& outcome, Nanoseconds now) {
+    state_->make_room_for_names();
+    state_->bind_ended(pod, outcome, now);
 }
 void Mirror::tell(MirrorObserver& observer) { state_->tell(observer); }
 Expected<Ask> Mirror::ask(PodIndex pod, std::string_view policy) {
@@ -63,6 +72,7 @@ Expected<Ask> Mirror::ask(PodIndex pod, std::string_view policy) {
 }
 bool Mirror::serves(const Ask& ask) { return state_->serves(ask); }
 Expected<std::optional<BindPlan>> Mirror::place(PodIndex pod, const Asked& asked) {
+    state_->make_room_for_names();
     return state_->place(pod, asked);
 }
 Expected<Decision> Mirror::why_waiting(PodIndex pod, std::string_view policy) {
@@ -72,6 +82,7 @@ PodKey Mirror::key_of(PodIndex pod) const { return state_->key_of(pod); }
 std::optional<std::vector<std::string>> Mirror::victims_needed(const Pod& pod, NodeIndex node,
                                                                std::span<const std::string> victims,
                                                                const Asked& asked) {
+    state_->make_room_for_names();
     return state_->victims_needed(pod, node, victims, asked);
 }
 
@@ -79,6 +90,7 @@ std::size_t Mirror::node_count() const { return state_->node_count(); }
 std::size_t Mirror::pod_count() const { return state_->holding(); }
 std::size_t Mirror::held_count() const { return state_->held(); }
 std::vector<NodeIndex> Mirror::nodes_by_name() const { return state_->nodes_by_name(); }
+std::vector<std::string> Mirror::node_names() const { return state_->node_names(); }
 NodeReport Mirror::report(NodeIndex node) const { return state_->report(node); }
 std::string_view Mirror::uid_of(OwnerId owner) const { return state_->uid_of(owner); }
 const Vocabulary& Mirror::names() const { return state_->names(); }

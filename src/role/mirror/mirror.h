@@ -4,7 +4,7 @@
 //   mirror.replace_nodes(nodes); mirror.replace_pods(pods); mirror.replace_config_maps(maps);
 //   auto fit = mirror.filter(pod, candidates, {.policy = "gpushare", .now = now});   // holds
 //   auto bind = mirror.prepare_bind(key, "gpu-a", now);        // what to POST
-//   mirror.bind_ended(key, BindResult::bound, now);                         // and how that went
+//   mirror.bind_ended(key, {WriteEnd::done}, now);             // and how that went
 //
 // Single-threaded and without I/O: the doors that share it hold a lock for each call, and none of
 // them holds it while it waits for the API server. Time is passed in, by a clock that nobody sets.
@@ -13,9 +13,10 @@
 // (synced()). A pod that is bound holds its share until its containers have ended; one that we only
 // decided about holds it until a deadline, unless the bind succeeds.
 //
-// Memory follows the pods and nodes that are there, but for names: those of nodes, containers,
-// models, groups and labels, and every kind of demand that was ever asked for, stay for good. A
-// node that is back under its name has its index again; one of a new name takes a new one.
+// Memory follows the pods and nodes that are there. Names (of nodes, containers, models, groups,
+// labels) and kinds of demand that nobody uses any more are let go when there are more of them
+// than of those in use, and some thousands. So what a decision answered by an index of theirs is
+// good until the next call; the index of a node is good for as long as the node is there.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +35,7 @@
 #include "dialect/dialect.h"
 #include "engine/diagnosis.h"
 #include "engine/engine.h"
+#include "kube/binder_writes.h"
 #include "model/decision.h"
 #include "model/pod.h"
 #include "role/mirror/mirror_observer.h"
@@ -56,6 +58,8 @@ struct MirrorOptions {
     std::function<Expected<std::unique_ptr<Policy>>(std::string_view)> make_policy{};
     // gpushare's nodes show their unit by their size; this says it for them.
     std::optional<MemoryUnit> gpushare_unit{};
+    // How many names and kinds of demand may be known beside twice those in use.
+    std::size_t spare_names = 65'536;
     // Placement records are signed with it, and only signed ones are ours. Empty: neither.
     std::string signing_key{};
 };
@@ -107,11 +111,6 @@ struct Ask {
     }
 };
 
-// The API server's word on a bind. `unknown`: no answer came, or one that does not tell whether the
-// pod is bound (409 is one). The share stays held for a while, in which the watch may tell, and the
-// pod fits nowhere else meanwhile.
-enum class BindResult : std::uint8_t { bound, refused, unknown };
-
 // For people: what is on a node.
 struct ShareOnGpu {
     std::string space;
@@ -155,6 +154,12 @@ class Mirror {
     // bind that was made after all. `heard`: when that was last.
     std::size_t expire(Nanoseconds now, Nanoseconds heard);
 
+    // Ends all holds that nobody was asked to bind; shares in doubt stay. How many ended.
+    std::size_t drop_holds();
+
+    // MirrorOptions::make_policy makes another one of that name now: it decides from now on.
+    void policy_changed(std::string_view name);
+
     // The node's index; NodeIndex::none() when it is not known. Names of one call after the other
     // mostly come in the same order: `hint` is the node that came before.
     NodeIndex find_node(std::string_view name, NodeIndex hint = NodeIndex::none()) const;
@@ -178,8 +183,11 @@ class Mirror {
     // fits, or one that is chosen now; "conflict" when none fits any more or the pod is another one
     // by now, "not_found" when nobody has told of the pod yet (pod_changed() helps) or of the node.
     Expected<BindPlan> prepare_bind(const PodKey& pod, std::string_view node, Nanoseconds now);
-    // How that went: bound (the share stays) or refused (it is free again).
-    void bind_ended(const PodKey& pod, BindResult result, Nanoseconds now);
+    // How that went: done (the share stays) or refused (it is free again). Unknown: no answer came,
+    // or one that does not tell whether the pod is bound (409 is one); the share stays held for a
+    // while, in which the watch may tell, and the pod fits nowhere else meanwhile. A pod that was
+    // seen bound elsewhere counts there.
+    void bind_ended(const PodKey& pod, const WriteOutcome& outcome, Nanoseconds now);
 
     // For a scheduler, of a pod that waits (MirrorObserver::pod_waits). Whether anything of the ask
     // fits anywhere now; the plan for binding the pod to the best of all nodes, nothing when it
@@ -203,6 +211,7 @@ class Mirror {
     std::size_t held_count() const;
     std::size_t in_doubt_count() const;            // of those: binds whose end is unknown
     std::vector<NodeIndex> nodes_by_name() const;  // those that are there
+    std::vector<std::string> node_names() const;   // the same, in no order
     NodeReport report(NodeIndex node) const;
     std::string_view uid_of(OwnerId owner) const;  // of one in the ledger
     const Vocabulary& names() const;

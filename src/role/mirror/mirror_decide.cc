@@ -33,6 +33,21 @@ OwnerId owner_of(PodIndex index, const PodRecord& record) {
 
 }  // namespace
 
+Expected<std::unique_ptr<Policy>> Mirror::State::policy_named(std::string_view name) const {
+    return options_.make_policy ? options_.make_policy(name) : make_policy(name, {});
+}
+
+void Mirror::State::policy_changed(std::string_view name) {
+    const auto known = policies_.find(name);
+    if (known == policies_.end()) {
+        return;  // no pod has needed it yet
+    }
+    if (auto policy = policy_named(name)) {
+        asks_changed();
+        engine_->placer(known->second).set_policy(std::move(*policy));
+    }
+}
+
 Expected<PolicySlot> Mirror::State::policy_for(const Pod& pod, std::string_view name) {
     if (name.empty()) {
         TESSERA_TRY(const Dialect* dialect, dialect_of(pod));
@@ -42,8 +57,7 @@ Expected<PolicySlot> Mirror::State::policy_for(const Pod& pod, std::string_view 
     if (const auto known = policies_.find(name); known != policies_.end()) {
         return known->second;
     }
-    TESSERA_TRY(auto policy,
-                options_.make_policy ? options_.make_policy(name) : make_policy(name, {}));
+    TESSERA_TRY(auto policy, policy_named(name));
     const PolicySlot slot = engine_->add_policy(std::move(policy));
     policies_.emplace(name, slot);
     return slot;
@@ -61,6 +75,7 @@ Expected<Mirror::State::Question> Mirror::State::question(const Pod& pod, Policy
     DialectContext known = context();
     TESSERA_TRY(result.asked, pod_demand(pod, known));
     const Demand& demand = result.asked.demand;
+    result.group.group = demand.gang ? demand.gang->group : GroupIndex();
     const std::size_t end =
         std::clamp<std::size_t>(demand.alternatives.size(), 1, kMaxAlternatives);
     for (std::size_t i = 0; i < end; ++i) {
@@ -87,7 +102,8 @@ Mirror::State::Found Mirror::State::fit_among(const Question& asked,
     std::vector<Key> keys(asked.classes.size() > 1 ? among.size() : 0);
     for (std::size_t i = 0; i < asked.classes.size(); ++i) {
         std::vector<Key>& into = i == 0 ? found.fit.keys : keys;
-        const Placer::Ranking ranking = placer.rank(asked.classes[i], among, into);
+        const auto near = placer.rank_near(asked.group, asked.classes[i], among, into);
+        const Placer::Ranking ranking = near ? *near : placer.rank(asked.classes[i], among, into);
         if (found.fit.best == SIZE_MAX && ranking.best != SIZE_MAX) {
             found.fit.best = ranking.best;
             found.alternative = i;
@@ -105,12 +121,13 @@ Mirror::State::Found Mirror::State::fit_among(const Question& asked,
 // The devices on a node that fit_among() found.
 Choice Mirror::State::choice_of(const Question& asked, NodeIndex node, const Found& found) {
     const Placer& placer = engine_->placer(asked.policy);
-    const DecisionScores scores = placer.scores(cluster(), asked.classes[found.alternative]);
+    const DecisionScores scores =
+        placer.scores(cluster(), asked.classes[found.alternative], asked.group);
     auto placement = placer.choose_on(scores, node, found.draw);
     TESSERA_ASSERT(placement.has_value(), "a node with a key has devices");
     placement->alternative = static_cast<std::uint8_t>(found.alternative);
     name_grants(asked.asked.demand, *placement);
-    return {asked.policy, asked.classes.front(), std::move(*placement)};
+    return {asked.policy, asked.classes.front(), std::move(*placement), asked.group.group};
 }
 
 // Whom a decision is still to be made about.
@@ -194,12 +211,16 @@ Expected<void> Mirror::State::hold(PodIndex index, Question asked, Choice choice
 
 Expected<Fit> Mirror::State::rank(const Pod& pod, std::span<const NodeIndex> among,
                                   const Asked& asked) {
-    TESSERA_TRY(const Question question, this->question(pod, asked.policy));
+    TESSERA_TRY(Question question, this->question(pod, asked.policy));
     if (!question.asked.demand.wants_gpu()) {
         return Fit{std::vector<Key>(among.size(), 1), among.size()};
     }
-    Fit fit = fit_among(question, among).fit;
     const PodIndex known = pods_.find(pod.uid);
+    if (known.valid() && pods_[known].holds()) {
+        // What it holds itself draws it nowhere.
+        question.group.but_started = ledger().find(owner_of(known, pods_[known]))->start;
+    }
+    Fit fit = fit_among(question, among).fit;
     if (!known.valid() || pods_[known].stage != PodStage::held) {
         return fit;
     }
@@ -369,7 +390,7 @@ Expected<BindPlan> Mirror::State::plan_bind(PodIndex index, NodeIndex node, Nano
                     false};
 }
 
-void Mirror::State::bind_ended(const PodKey& key, BindResult result, Nanoseconds now) {
+void Mirror::State::bind_ended(const PodKey& key, const WriteOutcome& outcome, Nanoseconds now) {
     const auto found = pod_of(key);
     // The watch may have told first: that the pod is bound, or gone.
     if (!found || (pods_[*found].stage != PodStage::binding && !pods_[*found].in_doubt)) {
@@ -377,8 +398,8 @@ void Mirror::State::bind_ended(const PodKey& key, BindResult result, Nanoseconds
     }
     const PodIndex index = *found;
     PodRecord& record = pods_[index];
-    switch (result) {
-        case BindResult::bound: {
+    switch (outcome.end) {
+        case WriteEnd::done: {
             const bool confirmed = engine_->confirm(index, record.decided->choice).has_value();
             TESSERA_ASSERT(confirmed, "what is assumed can be confirmed");
             set_stage(record, PodStage::bound);
@@ -387,10 +408,14 @@ void Mirror::State::bind_ended(const PodKey& key, BindResult result, Nanoseconds
             set_doubt(record, false);
             return;
         }
-        case BindResult::refused:
-            let_go(index);
+        case WriteEnd::refused:
+            if (outcome.seen != nullptr) {
+                take_pod(*outcome.seen);
+            } else {
+                let_go(index);
+            }
             return;
-        case BindResult::unknown: {
+        case WriteEnd::unknown: {
             const bool set = engine_->set_deadline(index, kNoDeadline).has_value();
             TESSERA_ASSERT(set, "what is assumed has a deadline");
             set_stage(record, PodStage::held);

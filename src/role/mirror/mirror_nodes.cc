@@ -66,6 +66,8 @@ void Mirror::State::start_when_listed() {
     }
     ++pod_lists_;
     const FirstPods first = std::exchange(first_pods_, std::nullopt).value();
+    names_in_use_ = names_known();
+    models_in_use_ = names_.models.used();
     for (const Pod& pod : first.pods()) {
         take_pod(pod);
     }
@@ -104,7 +106,7 @@ void Mirror::State::replace_nodes(std::vector<Node> nodes) {
         }
     }
     for (std::uint32_t n = 0; n < listed.size(); ++n) {
-        if (!listed[n]) {
+        if (!listed[n] && nodes_[n].present) {
             node_gone(node_name(NodeIndex(n)));
         }
     }
@@ -120,6 +122,7 @@ void Mirror::State::node_changed(const Node& node) {
         }
         return;
     }
+    make_room_for_names();
     auto spec = spec_of(node);
     if (!spec) {
         note(fmt::format("{}; what was known of the node stays", spec.error().message));
@@ -146,13 +149,19 @@ void Mirror::State::add_node(NodeSpec spec, std::string address) {
     }
     const bool same =
         known.valid() && nodes_[known.slot()].present && same_devices(cluster().spec(known), spec);
-    auto done = known.valid() ? engine_->update_node(known, std::move(spec))
-                              : engine_->add_node(std::move(spec)).map([](NodeIndex) {});
+    if (!known.valid()) {
+        make_room_for_nodes();
+    }
+    const NodeIndex place = known.valid() ? known : names_.nodes.next();
+    auto done = place.slot() < nodes_.size()
+                    ? engine_->update_node(place, std::move(spec))
+                    : engine_->add_node(std::move(spec)).map([](NodeIndex) {});
     if (!done) {
         note(fmt::format("node {}: {}", shown(name), done.error().message));
         return;
     }
     const NodeIndex node = names_.nodes.intern(name);
+    TESSERA_ASSERT(node == place, "a new node has the index that was said to be next");
     if (node.slot() == nodes_.size()) {
         nodes_.emplace_back();
     }

@@ -15,6 +15,9 @@ class MirrorObserver {
     virtual void pod_waits(PodIndex index, const Pod& pod) = 0;
     // It is bound, by whomever, or gone, or has ended. The index may be another pod's after this.
     virtual void pod_settled(PodIndex index) = 0;
+    // Classes were numbered anew, or a policy has changed: what was asked (Mirror::ask) says nothing
+    // any more.
+    virtual void asks_changed() = 0;
     // Something may be free that was not: a share has ended, a node was added, changed or healed.
     virtual void room_appeared() = 0;
 };

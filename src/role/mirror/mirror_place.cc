@@ -75,7 +75,8 @@ Expected<std::optional<BindPlan>> Mirror::State::place(PodIndex index, const Ask
     if (!placement) {
         return std::optional<BindPlan>();
     }
-    Choice choice{question.policy, question.classes.front(), std::move(*placement)};
+    Choice choice{question.policy, question.classes.front(), std::move(*placement),
+                  question.group.group};
     TESSERA_CHECK(hold(index, std::move(question), std::move(choice), kNoDeadline));
     auto plan = plan_bind(index, record.node, asked.now);
     if (!plan) {

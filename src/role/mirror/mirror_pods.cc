@@ -106,6 +106,7 @@ void Mirror::State::take_pod(const Pod& pod) {
         pod_gone(pod);
         return;
     }
+    make_room_for_names();
     const PodIndex index = pods_.open(pod);
     PodRecord& record = pods_[index];
     record.seen = true;
@@ -194,6 +195,12 @@ Held Mirror::State::read_share(const Pod& pod, NodeIndex node) {
             return std::move(*other);
         }
     }
+    return asked_share(pod, node);
+}
+
+// Its devices are still to be guessed.
+Held Mirror::State::asked_share(const Pod& pod, NodeIndex node) {
+    DialectContext known = context();
     Held result;
     result.placement.node = node;
     if (const auto asked = pod_demand(pod, known)) {
@@ -264,18 +271,14 @@ void Mirror::State::confirm_held(PodIndex index, const Pod& pod, const Held& hel
     }
     record.node = held.placement.node;
     auto confirmed = held.ours
-                         ? engine_->confirm(index, {record.policy, record.learnt, held.placement})
+                         ? engine_->confirm(index, {record.policy, record.learnt, held.placement,
+                                                    record.group})
                          : engine_->confirm_foreign(index, held.placement);
     bool ours = held.ours;
     if (!confirmed) {
-        // Amounts that no machine has. The pod is there, and no more is believed of it.
-        note(fmt::format("{}: {}; its devices are not counted", describe(pod),
+        note(fmt::format("{}: {}; it is counted by what it asks for", describe(pod),
                          confirmed.error().message));
-        release(index);
-        Placement bare;
-        bare.node = held.placement.node;
-        confirmed = engine_->confirm_foreign(index, bare);
-        TESSERA_ASSERT(confirmed.has_value(), "a pod that holds nothing can be counted");
+        confirmed = confirm_asked(index, pod, held.placement.node);
         ours = false;
     }
     record.decided.reset();
@@ -287,9 +290,31 @@ void Mirror::State::confirm_held(PodIndex index, const Pod& pod, const Held& hel
     }
 }
 
+// A pod whose record tells of amounts that no machine has. It is there all the same.
+Confirmation Mirror::State::confirm_asked(PodIndex index, const Pod& pod, NodeIndex node) {
+    if (pods_[index].ours()) {
+        release(index);
+    }
+    Held asked = asked_share(pod, node);
+    if (asked.devices_unknown) {
+        guess_devices(index, pod, asked);
+    }
+    auto confirmed = engine_->confirm_foreign(index, asked.placement);
+    if (!confirmed) {
+        // So does what it asks for: no more is believed of it than that.
+        release(index);
+        Placement bare;
+        bare.node = node;
+        confirmed = engine_->confirm_foreign(index, bare);
+        TESSERA_ASSERT(confirmed.has_value(), "a pod that holds nothing can be counted");
+    }
+    return *confirmed;
+}
+
 // The policy hears of a pod once, by its first alternative, wherever it was placed.
 void Mirror::State::learn(PodIndex index, const Question& asked) {
     PodRecord& record = pods_[index];
+    record.group = asked.group.group;
     if (!record.learnt.valid() && asked.asked.demand.wants_gpu()) {
         record.policy = asked.policy;
         record.learnt = asked.classes.front();
@@ -385,6 +410,17 @@ void Mirror::State::end_doubts(Nanoseconds now, Nanoseconds heard) {
             TESSERA_ASSERT(set, "what is assumed has a deadline");
         }
     });
+}
+
+std::size_t Mirror::State::drop_holds() {
+    std::size_t dropped = 0;
+    pods_.each([&](PodIndex index, const PodRecord& record) {
+        if (record.stage == PodStage::held && !record.in_doubt) {
+            let_go(index);
+            ++dropped;
+        }
+    });
+    return dropped;
 }
 
 std::size_t Mirror::State::expire(Nanoseconds now, Nanoseconds heard) {

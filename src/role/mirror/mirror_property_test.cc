@@ -1,9 +1,6 @@
-// A mirror against a plain model: an API server that tells late, twice or by a new list, other
-// schedulers, and a kube-scheduler that asks the extender. TESSERA_PROPERTY_SCALE=n tries n times
-// as many histories.
-//
-// The model keeps what the mirror has been told and what it was answered, and recomputes from that,
-// pod by pod, what is taken and what fits.
+// A mirror against a plain model (plain_model.h): an API server that tells late, twice or by a new
+// list, other schedulers, and a kube-scheduler that asks the extender. TESSERA_PROPERTY_SCALE=n
+// tries n times as many histories.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,55 +11,27 @@
 #include <string>
 #include <vector>
 
-#include "dialect/gpushare.h"
 #include "role/intake/intake.h"
 #include "role/mirror/mirror.h"
-#include "role/mirror/test_api.h"
+#include "role/mirror/plain_model.h"
 
 namespace tessera {
 namespace {
 
-using testing::Ask;
 using testing::Event;
+using testing::kDoubtFor;
+using testing::kHoldFor;
 using testing::one_in;
-
-constexpr std::int64_t kHoldFor = 20'000'000'000;
-constexpr std::int64_t kDoubtFor = 3 * kHoldFor;
-
-// What is taken of a device, a node; all by plain sums.
-struct GpuTaken {
-    std::int64_t milli = 0;
-    std::int64_t memory = 0;
-    int shares = 0;
-    bool whole = false;
-};
-struct NodeTaken {
-    std::int64_t cpu = 0;
-    std::int64_t memory = 0;
-    int pods = 0;
-    std::vector<GpuTaken> gpus;
-};
-
-// What the mirror decided about a pod and the API has not told yet.
-struct Pending {
-    enum class State { held, binding, bound } state = State::held;
-    std::string node;
-    Placement placement;
-    std::int64_t deadline = 0;
-    bool in_doubt = false;
-    std::optional<std::int64_t> missed_until{};
-    bool missed = false;
-};
+using testing::Pending;
 
 struct Post {  // a Binding on its way to the API server
     PodKey key;
     BindPlan plan;
 };
 
-class History : private testing::TestApi {
+class History : private testing::PlainModel {
   public:
-    explicit History(std::uint64_t seed)
-        : TestApi(seed), key_(one_in(rng_, 2) ? "secret" : ""), mirror_(options()) {
+    explicit History(std::uint64_t seed) : PlainModel(seed), mirror_(options()) {
         for (int n = 0; n < 3; ++n) {
             change_node(n);
         }
@@ -108,9 +77,12 @@ class History : private testing::TestApi {
     std::map<std::string, int> tally;
 
   private:
-    MirrorOptions options() const {
+    MirrorOptions options() {
         MirrorOptions result;
         result.signing_key = key_;
+        if (one_in(rng_, 2)) {
+            result.spare_names = 0;  // they are let go as often as can be
+        }
         return result;
     }
 
@@ -171,22 +143,6 @@ class History : private testing::TestApi {
         }
     }
 
-    void told(const Pod& pod) {
-        if (pod.ended()) {
-            forget(pod.uid);
-            return;
-        }
-        told_pods_[pod.uid] = pod;
-        if (!pod.node_name.empty()) {
-            pending_.erase(pod.uid);
-        }
-    }
-
-    void forget(const std::string& uid) {
-        told_pods_.erase(uid);
-        pending_.erase(uid);
-    }
-
     void drop_events(std::initializer_list<Event::Kind> kinds) {
         std::erase_if(events_, [&](const Event& event) {
             return std::find(kinds.begin(), kinds.end(), event.kind) != kinds.end();
@@ -228,120 +184,6 @@ class History : private testing::TestApi {
         for (auto at = pending_.begin(); at != pending_.end();) {
             at = over(at->first, at->second) ? pending_.erase(at) : std::next(at);
         }
-    }
-
-    bool over(const std::string& uid, Pending& one) {
-        if (one.state != Pending::State::bound) {
-            return one.state == Pending::State::held && one.deadline <= now_;
-        }
-        if (!one.missed || told_pods_.contains(uid)) {
-            return false;
-        }
-        one.missed_until = one.missed_until.value_or(now_ + kHoldFor);
-        return *one.missed_until <= now_;
-    }
-
-    // --- the plain rules
-
-    std::optional<NodeSpec> spec_of(const std::string& name) {
-        const auto found = told_nodes_.find(name);
-        if (found == told_nodes_.end()) {
-            return std::nullopt;
-        }
-        NodeSpec spec = take_node(found->second, context_).value();
-        if (const auto map = told_maps_.find("unhealthy-gpu-" + name); map != told_maps_.end()) {
-            mark_unhealthy(spec, read_unhealthy_gpus(map->second.data.at("gpus")));
-        }
-        return spec;
-    }
-
-    // Where the mirror has it in its ledger; an error of the test when it is there twice.
-    std::optional<Placement> in_ledger(const std::string& uid) {
-        std::optional<Placement> found;
-        const auto seen = by_uid_.find(uid);
-        if (seen != by_uid_.end()) {
-            EXPECT_EQ(seen->second.size(), 1U) << uid << " is counted twice";
-            found = seen->second.front();
-        }
-        return found;
-    }
-
-    // Sums of all that the model knows to be taken on a node.
-    NodeTaken taken_on(const std::string& name, const NodeSpec& spec, const std::string& but = "") {
-        NodeTaken taken;
-        taken.gpus.resize(16);
-        const auto add = [&](const Placement& one) {
-            taken.cpu += one.cpu.value();
-            taken.memory += one.memory.value();
-            taken.pods += 1;
-            for (const DeviceGrant& grant : one.grants) {
-                GpuTaken& gpu = taken.gpus[grant.gpu.slot()];
-                gpu.milli += grant.milli.value();
-                gpu.memory += grant.memory.value();
-                gpu.shares += 1;
-                gpu.whole = gpu.whole || grant.milli == kWholeGpu;
-            }
-        };
-        for (const auto& [uid, pod] : told_pods_) {
-            if (pod.node_name == name && uid != but) {
-                if (const auto held = share_of(pod, spec)) {
-                    add(*held);
-                }
-            }
-        }
-        for (const auto& [uid, one] : pending_) {
-            if (one.node == name && uid != but) {
-                add(one.placement);
-            }
-        }
-        return taken;
-    }
-
-    // By its annotations; where they do not tell, what the mirror guessed.
-    std::optional<Placement> share_of(const Pod& pod, const NodeSpec& spec) {
-        auto held = read_held(pod, spec, context_, key_);
-        if (held && !held->devices_unknown) {
-            return held->placement;
-        }
-        return in_ledger(pod.uid);
-    }
-
-    bool fits_plainly(const Pod& pod, const std::string& name) {
-        const auto spec = spec_of(name);
-        if (!spec) {
-            return false;
-        }
-        const NodeTaken taken = taken_on(name, *spec, pod.uid);
-        const std::int64_t cpu = pod.containers[0].requests.at("cpu").milli_up().value();
-        // What is not asked for is not short, whatever others took of it.
-        if ((cpu > 0 && taken.cpu + cpu > spec->cpu.value()) || taken.pods + 1 > spec->pods) {
-            return false;
-        }
-        const Ask ask = asks_.at(pod.uid);
-        for (std::size_t g = 0; g < spec->gpus.size(); ++g) {
-            const GpuTaken& gpu = taken.gpus[g];
-            const bool milli = ask.milli == 0 || gpu.milli + ask.milli <= 1000;
-            const bool memory = gpu.memory + ask.memory_mib <= spec->gpus[g].memory.value();
-            const bool room = ask.whole() ? gpu.shares == 0 : !gpu.whole && milli && memory;
-            if (room && spec->gpus[g].health == Health::ok) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    // For failures.
-    std::string told(const std::string& name, const Pod& pod) {
-        const Ask ask = asks_.at(pod.uid);
-        std::string text = fmt::format("asks {} milli, {} MiB;", ask.milli, ask.memory_mib);
-        const auto spec = spec_of(name);
-        for (std::size_t g = 0; spec && g < spec->gpus.size(); ++g) {
-            const GpuTaken gpu = taken_on(name, *spec, pod.uid).gpus[g];
-            text += fmt::format(" GPU {}: {} shares of {} milli, {} of {} MiB, health {};", g,
-                                gpu.shares, gpu.milli, gpu.memory, spec->gpus[g].memory.value(),
-                                static_cast<int>(spec->gpus[g].health));
-        }
-        return text;
     }
 
     // --- kube-scheduler
@@ -477,17 +319,27 @@ class History : private testing::TestApi {
         if (one_in(rng_, 3)) {
             deliver_all();
         }
-        const BindResult result = one_in(rng_, 4) ? BindResult::unknown
-                                  : accepted      ? BindResult::bound
-                                                  : BindResult::refused;
-        mirror_.bind_ended(post.key, result, Nanoseconds(now_));
+        const WriteEnd result = one_in(rng_, 4) ? WriteEnd::unknown
+                                : accepted      ? WriteEnd::done
+                                                : WriteEnd::refused;
+        WriteOutcome outcome{result};
+        if (result == WriteEnd::refused && found != pods_.end() &&
+            !found->second.node_name.empty() && !one_in(rng_, 3)) {
+            outcome.seen = std::make_shared<const Pod>(found->second);
+        }
+        mirror_.bind_ended(post.key, outcome, Nanoseconds(now_));
         const auto one = pending_.find(post.key.uid);
         if (one == pending_.end() || one->second.state != Pending::State::binding) {
             return;
         }
-        if (result == BindResult::refused) {
+        if (outcome.seen != nullptr) {
+            ++tally["bind found elsewhere"];
+            told(*outcome.seen);
+            return;
+        }
+        if (result == WriteEnd::refused) {
             pending_.erase(one);
-        } else if (result == BindResult::bound) {
+        } else if (result == WriteEnd::done) {
             one->second.state = Pending::State::bound;
         } else {
             one->second.state = Pending::State::held;
@@ -623,19 +475,9 @@ class History : private testing::TestApi {
         }
     }
 
-    std::string key_;
     Mirror mirror_;
-    Vocabulary names_;
-    FilterTable filters_;
-    DialectContext context_{names_, filters_, {}};
-    std::map<std::string, Node> told_nodes_;
-    std::map<std::string, Pod> told_pods_;
-    std::map<std::string, ConfigMap> told_maps_;
-    std::map<std::string, Pending> pending_;
-    std::map<std::string, std::vector<Placement>> by_uid_;
     std::vector<Post> posts_;
     std::optional<Pod> last_filtered_;
-    std::int64_t now_ = 1'000'000'000;
 };
 
 int scale() {

@@ -35,6 +35,17 @@ std::vector<NodeIndex> Mirror::State::nodes_by_name() const {
     return result;
 }
 
+std::vector<std::string> Mirror::State::node_names() const {
+    std::vector<std::string> result;
+    result.reserve(nodes_.size());
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+        if (nodes_[n].present) {
+            result.emplace_back(node_name(NodeIndex(n)));
+        }
+    }
+    return result;
+}
+
 NodeReport Mirror::State::report(NodeIndex node) const {
     NodeReport result;
     result.spec = &cluster().spec(node);

@@ -1,7 +1,8 @@
 // What is behind a Mirror: the engine, the names, the nodes and the pods.
 //
 // mirror_nodes.cc and mirror_pods.cc take in what the API tells, mirror_decide.cc makes decisions,
-// mirror_report.cc tells people; mirror.cc hands each call to the right one.
+// mirror_report.cc tells people, mirror_names.cc lets go of names; mirror.cc hands each call to the
+// right one.
 #pragma once
 
 #include <deque>
@@ -39,8 +40,10 @@ class Mirror::State {
     void pod_changed(const Pod& pod);
     void pod_gone(const Pod& pod);
     std::size_t expire(Nanoseconds now, Nanoseconds heard);
+    std::size_t drop_holds();
 
     // mirror_decide.cc
+    void policy_changed(std::string_view name);
     Expected<Fit> filter(const Pod& pod, std::span<const NodeIndex> among, const Asked& asked);
     Expected<Fit> rank(const Pod& pod, std::span<const NodeIndex> among, const Asked& asked);
     NodeVerdict verdict(const Pod& pod, NodeIndex node, const Asked& asked);
@@ -48,7 +51,7 @@ class Mirror::State {
                                 const Asked& asked);
     Expected<Decision> explain(const Pod& pod, const Asked& asked);
     Expected<BindPlan> prepare_bind(const PodKey& pod, std::string_view node, Nanoseconds now);
-    void bind_ended(const PodKey& pod, BindResult result, Nanoseconds now);
+    void bind_ended(const PodKey& pod, const WriteOutcome& outcome, Nanoseconds now);
     std::optional<std::vector<std::string>> victims_needed(const Pod& pod, NodeIndex node,
                                                            std::span<const std::string> victims,
                                                            const Asked& asked);
@@ -65,6 +68,7 @@ class Mirror::State {
 
     // mirror_report.cc
     std::vector<NodeIndex> nodes_by_name() const;
+    std::vector<std::string> node_names() const;
     NodeReport report(NodeIndex node) const;
     std::string_view uid_of(OwnerId owner) const { return pods_[PodIndex(owner.index())].uid; }
     std::size_t holding() const;
@@ -80,7 +84,11 @@ class Mirror::State {
     std::string_view node_name(NodeIndex node) const { return names_.nodes.name(node); }
     std::vector<std::string> take_notes();
 
+    // mirror_names.cc
+    void make_room_for_names();
+
   private:
+    class InUse;
     struct NodeFacts {
         std::string address;
         std::vector<Health> health;  // by the node's own word, before unhealthy-gpu-NODE
@@ -92,6 +100,7 @@ class Mirror::State {
         PodDemand asked;
         PolicySlot policy;
         std::vector<ClassIndex> classes;
+        GroupOf group;  // whose members the policy may keep together
     };
 
     void start_when_listed();
@@ -103,14 +112,20 @@ class Mirror::State {
     void apply_unhealthy(std::string_view node);
     void set_present(NodeFacts& node, bool present);
     void look_again_at_pods_of(NodeIndex node);
+    void make_room_for_nodes();
+    std::size_t names_known() const;
+    void keep_classes_in_use();
+    void keep_names_in_use();
 
     void take_pod(const Pod& pod);
     std::optional<Pod> with_granted_record(const PodRecord& record, const Pod& told);
     void take_bound(PodIndex index, const Pod& told);
     Held read_share(const Pod& pod, NodeIndex node);
+    Held asked_share(const Pod& pod, NodeIndex node);
     void guess_devices(PodIndex index, const Pod& pod, Held& held);
     Grants fullest_share(NodeIndex node, const Question& asked);
     void confirm_held(PodIndex index, const Pod& pod, const Held& held);
+    Confirmation confirm_asked(PodIndex index, const Pod& pod, NodeIndex node);
     void release(PodIndex index);  // what it holds; the record stays
     void forget_share(PodRecord& record);
     void let_go(PodIndex index);  // the same, and the record goes where only a request named it
@@ -123,6 +138,7 @@ class Mirror::State {
     void set_stage(PodRecord& record, PodStage stage);
     void learn(PodIndex index, const Question& asked);
 
+    Expected<std::unique_ptr<Policy>> policy_named(std::string_view name) const;
     Expected<PolicySlot> policy_for(const Pod& pod, std::string_view name);
     Expected<Question> question(const Pod& pod, std::string_view policy);
     Expected<Question> question(const Pod& pod, PolicySlot policy);
@@ -150,6 +166,11 @@ class Mirror::State {
                                                        std::span<const PodIndex> gone,
                                                        std::span<const PodIndex> others);
 
+    void asks_changed() {
+        if (observer_ != nullptr) {
+            observer_->asks_changed();
+        }
+    }
     void room_appeared() {
         if (observer_ != nullptr) {
             observer_->room_appeared();
@@ -173,6 +194,9 @@ class Mirror::State {
     mutable std::vector<Successor> successor_;
     std::map<std::string, UnhealthyGpus, std::less<>> unhealthy_;  // by node
     std::size_t present_ = 0;                                      // nodes that are there
+    std::size_t look_for_places_at_ = 0;                           // so many indices of nodes
+    std::size_t names_in_use_ = 0;                                 // when we looked last
+    std::size_t models_in_use_ = 0;
     std::size_t held_ = 0;                                         // pods that are held or binding
     std::size_t in_doubt_ = 0;                                     // of those, in doubt
     std::map<std::string, std::vector<PodIndex>, std::less<>> awaiting_;  // by node not known

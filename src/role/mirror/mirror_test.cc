@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "codec/kube_json.h"
+#include "policy/registry.h"
 
 namespace tessera {
 namespace {
@@ -43,13 +44,13 @@ class MirrorTest : public ::testing::Test {
     std::vector<NodeIndex> both() const { return {mirror_.find_node("a"), mirror_.find_node("b")}; }
     Fit filter(const Pod& pod) { return mirror_.filter(pod, both(), {"", kNow}).value(); }
     // Filtered, and bound where it is best. The pod as the API shows it then.
-    Pod bind(Pod pod, BindResult result = BindResult::bound) {
+    Pod bind(Pod pod, WriteEnd result = WriteEnd::done) {
         const Fit fit = filter(pod);
         EXPECT_LT(fit.best, 2U);
         pod.node_name = mirror_.node_name(both().at(fit.best));
         auto plan = mirror_.prepare_bind(key(pod), pod.node_name, kNow);
         EXPECT_TRUE(plan);
-        mirror_.bind_ended(key(pod), result, kNow);
+        mirror_.bind_ended(key(pod), {result}, kNow);
         pod.annotations = plan->annotations;
         return pod;
     }
@@ -80,7 +81,7 @@ TEST_F(MirrorTest, HoldsTheBestShareAndBindsIt) {
     ASSERT_TRUE(plan) << plan.error().message;
     EXPECT_EQ(plan->annotations.at("ALIYUN_COM_GPU_MEM_POD"), "8");
     EXPECT_TRUE(plan->annotations.contains("tessera.dev/placement"));
-    mirror_.bind_ended(key(pod), BindResult::bound, kNow);
+    mirror_.bind_ended(key(pod), {WriteEnd::done}, kNow);
     EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() * 1000), Nanoseconds(kNow.value() * 1000)),
               0U);
     EXPECT_EQ(used(node), 8 * 1024);
@@ -100,7 +101,7 @@ TEST_F(MirrorTest, AHoldEndsByItselfAndAnotherNodeTakesItOver) {
     ASSERT_TRUE(mirror_.prepare_bind(key(pod), other, kNow));
     EXPECT_EQ(used(other), 8 * 1024);
     EXPECT_EQ(mirror_.pod_count(), 1U);
-    mirror_.bind_ended(key(pod), BindResult::refused, kNow);
+    mirror_.bind_ended(key(pod), {WriteEnd::refused}, kNow);
     filter(pod);
     EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 21'000'000'000),
                              Nanoseconds(kNow.value() + 21'000'000'000)),
@@ -196,7 +197,7 @@ TEST_F(MirrorTest, VictimsAreThoseThatFreeEnoughOfOneGpu) {
 TEST_F(MirrorTest, AShareInDoubtIsNotGivenAwayForASecondOne) {
     start();
     const Pod pod = gpu_pod("p", 8);
-    const Pod bound = bind(pod, BindResult::unknown);
+    const Pod bound = bind(pod, WriteEnd::unknown);
     const Fit again = filter(pod);
     EXPECT_EQ(again.fitting, 1U);
     EXPECT_EQ(mirror_.node_name(both()[again.best]), bound.node_name);
@@ -206,7 +207,7 @@ TEST_F(MirrorTest, AShareInDoubtIsNotGivenAwayForASecondOne) {
     ASSERT_TRUE(repeated);
     EXPECT_EQ(repeated->annotations.at("ALIYUN_COM_GPU_MEM_IDX"),
               bound.annotations.at("ALIYUN_COM_GPU_MEM_IDX"));
-    mirror_.bind_ended(key(pod), BindResult::unknown, kNow);
+    mirror_.bind_ended(key(pod), {WriteEnd::unknown}, kNow);
     EXPECT_EQ(mirror_.in_doubt_count(), 1U);
     EXPECT_EQ(mirror_.expire(Nanoseconds(kNow.value() + 59'000'000'000),
                              Nanoseconds(kNow.value() + 59'000'000'000)),
@@ -220,7 +221,7 @@ TEST_F(MirrorTest, AShareInDoubtIsNotGivenAwayForASecondOne) {
 
 TEST_F(MirrorTest, AShareInDoubtStaysWhileNobodyTellsOfPods) {
     start();
-    const Pod bound = bind(gpu_pod("p", 8), BindResult::unknown);
+    const Pod bound = bind(gpu_pod("p", 8), WriteEnd::unknown);
     const auto after = [](std::int64_t seconds) {
         return Nanoseconds(kNow.value() + seconds * 1'000'000'000);
     };
@@ -232,7 +233,7 @@ TEST_F(MirrorTest, AShareInDoubtStaysWhileNobodyTellsOfPods) {
 
 TEST_F(MirrorTest, WhatIsWrittenOnAPodThatRunsMovesNothing) {
     start();
-    Pod bound = bind(gpu_pod("p", 8), BindResult::bound);
+    Pod bound = bind(gpu_pod("p", 8), WriteEnd::done);
     mirror_.pod_changed(bound);
     bound.annotations.erase("tessera.dev/placement");
     bound.annotations["ALIYUN_COM_GPU_MEM_POD"] = "1";
@@ -260,12 +261,108 @@ TEST_F(MirrorTest, AHeldShareThatOthersTookIsChosenAnewOrRefused) {
     const auto plan = mirror_.prepare_bind(key(pod), node, kNow);
     ASSERT_TRUE(plan);
     EXPECT_EQ(plan->annotations.at("ALIYUN_COM_GPU_MEM_IDX"), "1");
-    mirror_.bind_ended(key(pod), BindResult::refused, kNow);
+    mirror_.bind_ended(key(pod), {WriteEnd::refused}, kNow);
     EXPECT_EQ(mirror_.held_count(), 0U);
     ASSERT_EQ(filter(pod).fitting, 2U);
     taken_by("thief1", "1");
     EXPECT_FALSE(mirror_.prepare_bind(key(pod), node, kNow));
     EXPECT_EQ(mirror_.held_count(), 0U);
+}
+
+TEST_F(MirrorTest, APodThatABindFoundElsewhereCountsThereAtOnce) {
+    start();
+    Pod pod = gpu_pod("p", 8);
+    const Fit fit = filter(pod);
+    const std::string node(mirror_.node_name(both()[fit.best]));
+    ASSERT_TRUE(mirror_.prepare_bind(key(pod), node, kNow));
+    pod.node_name = node == "a" ? "b" : "a";
+    pod.annotations["ALIYUN_COM_GPU_MEM_IDX"] = "1";
+    pod.annotations["ALIYUN_COM_GPU_MEM_POD"] = "8";
+    const WriteOutcome elsewhere{WriteEnd::refused, "bound", std::make_shared<const Pod>(pod)};
+    mirror_.bind_ended(key(pod), elsewhere, kNow);
+    EXPECT_EQ(used(node), 0);
+    EXPECT_EQ(used(pod.node_name), 8 * 1024);
+    EXPECT_EQ(mirror_.held_count(), 0U);
+    // What the watch told meanwhile is newer than what the bind saw.
+    mirror_.pod_gone(pod);
+    mirror_.bind_ended(key(pod), elsewhere, kNow);
+    EXPECT_EQ(mirror_.pod_count(), 0U);
+}
+
+TEST_F(MirrorTest, HoldsEndWithTheTermAndDoubtsDoNot) {
+    start();
+    bind(gpu_pod("doubtful", 8), WriteEnd::unknown);
+    const Pod bound = bind(gpu_pod("bound", 8));
+    mirror_.replace_pods({});  // older than both
+    filter(gpu_pod("held", 8));
+    EXPECT_EQ(mirror_.held_count(), 2U);
+    EXPECT_EQ(mirror_.drop_holds(), 1U);
+    EXPECT_EQ(mirror_.in_doubt_count(), 1U);
+    EXPECT_EQ(used("a") + used("b"), 16 * 1024);
+}
+
+TEST_F(MirrorTest, APodWithAnAbsurdRecordCountsByWhatItAsksFor) {
+    Pod forged = gpu_pod("forged", 8, "a");
+    forged.annotations["ALIYUN_COM_GPU_MEM_IDX"] = "0";
+    forged.annotations["ALIYUN_COM_GPU_MEM_POD"] = "9007199254740991";
+    start({forged});
+    EXPECT_EQ(used("a"), 8 * 1024);
+    mirror_.pod_changed(forged);
+    EXPECT_EQ(used("a"), 8 * 1024);
+    EXPECT_EQ(mirror_.pod_count(), 1U);
+    mirror_.pod_gone(forged);
+    EXPECT_EQ(used("a"), 0);
+    EXPECT_TRUE(mirror_.ledger().verify().empty());
+}
+
+TEST(Mirror, APolicyThatWasMadeAnewDecidesFromThenOn) {
+    std::string_view in_force = "binpack";
+    MirrorOptions options;
+    options.policies = {{"gpushare", "file.yaml"}};
+    options.make_policy = [&](std::string_view name) {
+        return make_policy(name == "file.yaml" ? in_force : name, {});
+    };
+    Mirror mirror(std::move(options));
+    mirror.replace_nodes({gpu_node("a"), gpu_node("b")});
+    mirror.replace_pods({gpu_pod("there", 4, "b")});
+    mirror.replace_config_maps({});
+    const std::vector<NodeIndex> both{mirror.find_node("a"), mirror.find_node("b")};
+    mirror.policy_changed("file.yaml");  // nobody has needed it yet
+    EXPECT_EQ(mirror.filter(gpu_pod("p", 4), both, {"", kNow})->best, 1U);
+    in_force = "spread";
+    EXPECT_EQ(mirror.filter(gpu_pod("p", 4), both, {"", kNow})->best, 1U);
+    mirror.policy_changed("file.yaml");
+    EXPECT_EQ(mirror.filter(gpu_pod("p", 4), both, {"", kNow})->best, 0U);
+}
+
+// By the policy that keeps groups together, in each of the doors.
+TEST_F(MirrorTest, MembersOfAGroupAreKeptTogether) {
+    Pod first = gpu_pod("first", 4);
+    Pod second = gpu_pod("second", 4);
+    for (Pod* pod : {&first, &second}) {
+        pod->annotations = {{"tessera.dev/group", "ring"}, {"tessera.dev/group-size", "2"}};
+    }
+    const Asked asked{"kubeshare", kNow};
+    const Pod alone = gpu_pod("alone", 4);
+    start();
+    const std::size_t there = mirror_.filter(first, both(), asked)->best;
+    EXPECT_EQ(mirror_.rank(alone, both(), asked)->best, 1 - there) << "an empty node is better";
+    EXPECT_EQ(mirror_.rank(second, both(), asked)->best, there);
+    EXPECT_EQ(mirror_.filter(second, both(), asked)->best, there);
+    // Its own share does not draw it, and it is still there.
+    EXPECT_EQ(mirror_.rank(second, both(), asked)->best, there);
+    // Also one that the API tells of.
+    const std::string node(mirror_.node_name(both()[there]));
+    first.node_name = node;
+    const auto plan = mirror_.prepare_bind(key(first), node, kNow);
+    first.annotations.insert(plan->annotations.begin(), plan->annotations.end());
+    mirror_.replace_pods({});
+    mirror_.pod_gone(first);
+    mirror_.pod_gone(second);
+    EXPECT_EQ(mirror_.pod_count(), 0U);
+    mirror_.pod_changed(first);
+    EXPECT_EQ(mirror_.rank(alone, both(), asked)->best, 1 - there);
+    EXPECT_EQ(mirror_.filter(second, both(), asked)->best, there);
 }
 
 TEST_F(MirrorTest, ADeviceThatFellIllTakesNoShareThatWasHeldOnIt) {

@@ -44,6 +44,7 @@ struct PodRecord {
     std::unique_ptr<Decided> decided;  // while it is held or being bound
     NodeIndex node;                    // where it holds
     ClassIndex learnt;                 // by which a policy was told of its arrival
+    GroupIndex group;                  // whose members are kept together
     std::uint32_t list = 0;            // the last list of all pods that had it
     std::int32_t priority = 0;
     PolicySlot policy = kFirstPolicy;  // that was told

@@ -95,6 +95,14 @@ void Scheduler::pod_settled(PodIndex index) {
     }
 }
 
+// All are asked about anew.
+void Scheduler::asks_changed() {
+    queue_.flush(options_.clock(), Nanoseconds(0));
+    line_keys_.clear();
+    lines_.clear();
+    ports_.wake(Nanoseconds(0));
+}
+
 void Scheduler::room_appeared() {
     if (!room_) {
         room_ = true;
@@ -179,15 +187,21 @@ void Scheduler::park(PodIndex pod, Outcome& outcome) {
     if (!reports_.listens(who.uid)) {
         return;
     }
+    outcome.refused.push_back({std::move(who), {kUnschedulable, words_of(key, pod)}});
+}
+
+// Why nothing of the line fits; all who stand in it may be told the same.
+std::string Scheduler::words_of(LineKey key, PodIndex pod) {
+    const Nanoseconds now = options_.clock();
     Line& line = lines_.at(key);
     if (line.words.empty() || line.words_at + options_.words_last <= now) {
-        if (const auto why = mirror_.why_waiting(pod, policy)) {
+        if (const auto why = mirror_.why_waiting(pod, waiting_[pod.slot()].policy)) {
             line.words = refusal_line(
                 *why, {[&](NodeIndex node) { return mirror_.node_name(node); }, mirror_.names()});
             line.words_at = now;
         }
     }
-    outcome.refused.push_back({std::move(who), {kUnschedulable, line.words}});
+    return line.words;
 }
 
 LineKey Scheduler::line_of(const Ask& ask) {
@@ -213,18 +227,18 @@ void Scheduler::bind(PodIndex pod, BindPlan plan) {
     PodKey key = key_of(plan);
     std::string node = plan.node;
     ports_.bind(std::move(plan), [this, pod, key = std::move(key),
-                                  node = std::move(node)](BindEnding ending) {
+                                  node = std::move(node)](WriteOutcome ending) {
         bind_ended(pod, key, node, std::move(ending));
     });
 }
 
 void Scheduler::bind_ended(PodIndex pod, const PodKey& key, const std::string& node,
-                           BindEnding ending) {
-    const bool bound = ending.result == BindResult::bound;
+                           WriteOutcome ending) {
+    const bool bound = ending.end == WriteEnd::done;
     {
         const std::lock_guard lock(mutex_);
         const Nanoseconds now = options_.clock();
-        mirror_.bind_ended(key, ending.result, now);
+        mirror_.bind_ended(key, ending, now);
         --binding_;
         ++(bound ? counts_.bound : counts_.failed);
         // The watch may have told first; then the index may be another pod's by now.

@@ -86,6 +86,7 @@ class Scheduler final : public MirrorObserver {
     // With the mirror's mutex, which takes care of them (mirror_observer.h).
     void pod_waits(PodIndex index, const Pod& pod) override;
     void pod_settled(PodIndex index) override;
+    void asks_changed() override;
     void room_appeared() override;
 
     SchedulerCounts counts() const;  // takes the mutex
@@ -121,13 +122,14 @@ class Scheduler final : public MirrorObserver {
 
     std::optional<std::string_view> policy_of(const Pod& pod) const;
     LineKey line_of(const Ask& ask);
+    std::string words_of(LineKey key, PodIndex pod);
     void drop_empty_lines();
     void wake_who_has_room();
     Outcome decide_some();
     void decide(PodIndex pod, Outcome& outcome);
     void park(PodIndex pod, Outcome& outcome);
     void bind(PodIndex pod, BindPlan plan);
-    void bind_ended(PodIndex pod, const PodKey& key, const std::string& node, BindEnding ending);
+    void bind_ended(PodIndex pod, const PodKey& key, const std::string& node, WriteOutcome ending);
     void wake_again();
 
     Mirror& mirror_;

@@ -60,7 +60,7 @@ class History {
   private:
     struct Sent {
         BindPlan plan;
-        std::function<void(BindEnding)> done;
+        std::function<void(WriteOutcome)> done;
     };
 
     bool one_in(std::uint64_t n) { return rng_.below(n) == 0; }
@@ -71,7 +71,7 @@ class History {
         TinyApi api = copy_ ? std::move(copy_->api) : TinyApi();
         copy_ = std::make_unique<SchedulerRig>();
         copy_->api = std::move(api);
-        copy_->instead = [this](const BindPlan& plan, const std::function<void(BindEnding)>& done) {
+        copy_->instead = [this](const BindPlan& plan, const std::function<void(WriteOutcome)>& done) {
             sent_.push_back({plan, done});
             return true;
         };
@@ -163,15 +163,15 @@ class History {
             const Sent one = std::move(sent_.front());
             sent_.pop_front();
             if (faults_ && one_in(5)) {
-                one.done({BindResult::refused, "429"});
+                one.done({WriteEnd::refused, "429"});
             } else if (faults_ && one_in(5)) {
                 if (one_in(2)) {
                     carry_out(one.plan);
                 }
-                one.done({BindResult::unknown, "no answer"});
+                one.done({WriteEnd::unknown, "no answer"});
             } else {
                 const std::string why = carry_out(one.plan);
-                one.done({why.empty() ? BindResult::bound : BindResult::refused, why});
+                one.done({why.empty() ? WriteEnd::done : WriteEnd::refused, why});
             }
         }
     }

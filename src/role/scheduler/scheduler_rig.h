@@ -122,7 +122,7 @@ class SchedulerRig {
         scheduler.emplace(FeedTarget{mirror, mutex}, reports, options,
                           SchedulerPorts{.bind =
                                              [this](BindPlan plan,
-                                                    std::function<void(BindEnding)> done) {
+                                                    std::function<void(WriteOutcome)> done) {
                                                  carry_out(std::move(plan), std::move(done));
                                              },
                                          .wake = [this](Nanoseconds delay) { wake(delay); },
@@ -164,7 +164,7 @@ class SchedulerRig {
     std::vector<std::string> bound_in_order;
     std::vector<ClientCall> told;  // events and conditions, as they were written
     // Instead of carrying a bind out and showing it by the watch.
-    std::function<bool(const BindPlan&, const std::function<void(BindEnding)>&)> instead;
+    std::function<bool(const BindPlan&, const std::function<void(WriteOutcome)>&)> instead;
     std::string why_not_ready;
     VirtualTime time;
     TinyApi api;
@@ -192,18 +192,18 @@ class SchedulerRig {
             }
         });
     }
-    void carry_out(BindPlan plan, std::function<void(BindEnding)> done) {
+    void carry_out(BindPlan plan, std::function<void(WriteOutcome)> done) {
         time.after(milliseconds(5), [this, plan = std::move(plan), done = std::move(done)] {
             if (instead && instead(plan, done)) {
                 return;
             }
             const std::string why = api.bind(plan);
             if (!why.empty()) {
-                done({BindResult::refused, why});
+                done({WriteEnd::refused, why});
                 return;
             }
             bound_in_order.push_back(plan.name);
-            done({BindResult::bound, ""});
+            done({WriteEnd::done, ""});
             time.after(milliseconds(2), [this, name = plan.name] {
                 if (api.pods.contains(name)) {
                     show(name);

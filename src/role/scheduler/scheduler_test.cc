@@ -126,9 +126,9 @@ TEST(Scheduler, OfManyEqualPodsAFullClusterTriesOneWhenAPlaceGetsFree) {
 TEST(Scheduler, ABindThatIsRefusedGivesTheShareBackAndIsTriedAgain) {
     SchedulerRig rig;
     int refused = 0;
-    rig.instead = [&](const BindPlan&, const std::function<void(BindEnding)>& done) {
+    rig.instead = [&](const BindPlan&, const std::function<void(WriteOutcome)>& done) {
         if (refused++ < 2) {
-            done({BindResult::refused, "the API server says no"});
+            done({WriteEnd::refused, "the API server says no"});
             return true;
         }
         return false;
@@ -144,11 +144,11 @@ TEST(Scheduler, ABindThatIsRefusedGivesTheShareBackAndIsTriedAgain) {
 
 TEST(Scheduler, AShareWhoseBindEndedUnknownIsNotGivenToAnother) {
     SchedulerRig rig;
-    rig.instead = [&](const BindPlan& plan, const std::function<void(BindEnding)>& done) {
+    rig.instead = [&](const BindPlan& plan, const std::function<void(WriteOutcome)>& done) {
         if (plan.name != "p") {
             return false;
         }
-        done({BindResult::unknown, "no answer came"});
+        done({WriteEnd::unknown, "no answer came"});
         return true;
     };
     rig.start();
@@ -227,7 +227,7 @@ TEST(Scheduler, NoMoreBindsAreUnderWayThanAllowed) {
     options.max_binding = 3;
     SchedulerRig rig(options);
     std::size_t most = 0;
-    rig.instead = [&](const BindPlan&, const std::function<void(BindEnding)>&) {
+    rig.instead = [&](const BindPlan&, const std::function<void(WriteOutcome)>&) {
         most = std::max(most, rig.scheduler->counts().binding);
         return false;
     };

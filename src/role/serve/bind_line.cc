@@ -7,18 +7,6 @@
 namespace tessera {
 namespace {
 
-BindResult result_of(BindEnd end) {
-    switch (end) {
-        case BindEnd::bound:
-            return BindResult::bound;
-        case BindEnd::refused:
-            return BindResult::refused;
-        case BindEnd::unknown:
-            break;
-    }
-    return BindResult::unknown;
-}
-
 BinderCounts sum(BinderCounts a, const BinderCounts& b) {
     a.bound += b.bound;
     a.refused += b.refused;
@@ -59,10 +47,10 @@ std::shared_ptr<BindLine::Side> BindLine::side() const {
     return side_;
 }
 
-void BindLine::bind(BindPlan plan, std::function<void(BindEnding)> done) {
+void BindLine::bind(BindPlan plan, std::function<void(WriteOutcome)> done) {
     const auto side = this->side();
     if (side == nullptr) {
-        done({BindResult::refused, "this copy is not the leader any more; try again"});
+        done({WriteEnd::refused, "this copy is not the leader any more; try again"});
         return;
     }
     BindRequest request{.space = std::move(plan.space),
@@ -75,16 +63,16 @@ void BindLine::bind(BindPlan plan, std::function<void(BindEnding)> done) {
     const std::string pod = request.space + '/' + request.name;
     const std::string node = request.node;
     side->binder->bind(std::move(request),
-                       [this, pod, node, done = std::move(done)](const BindOutcome& outcome) {
-                           if (outcome.end == BindEnd::bound) {
+                       [this, pod, node, done = std::move(done)](const WriteOutcome& outcome) {
+                           if (outcome.end == WriteEnd::done) {
                                log_.debug("pod bound", {{"pod", pod}, {"node", node}});
                            } else {
                                failures_.tell({{"pod", pod},
                                                {"node", node},
-                                               {"end", end_name(outcome.end)},
+                                               {"end", bind_end_name(outcome.end)},
                                                {"reason", outcome.message}});
                            }
-                           done({result_of(outcome.end), outcome.message});
+                           done(outcome);
                        });
 }
 

@@ -28,7 +28,7 @@ class BindLine {
     // Nothing happens if it is open.
     Expected<void> open();
     // Refused when the line is not open.
-    void bind(BindPlan plan, std::function<void(BindEnding)> done);
+    void bind(BindPlan plan, std::function<void(WriteOutcome)> done);
     // Nothing is sent any more when it returns, and every bind has been told its end. Not from a
     // bind's own end, nor while holding what those wait for.
     void cut();

@@ -144,6 +144,11 @@ class RunningService final : public Service {
     }
     MirrorOptions mirror_options() {
         options_.mirror.wall = options_.wall;
+        if (options_.policies != nullptr) {
+            options_.mirror.make_policy = [policies = options_.policies](std::string_view name) {
+                return policies->make(name);
+            };
+        }
         return std::move(options_.mirror);
     }
     BinderOptions binder_options() {
@@ -167,7 +172,7 @@ class RunningService final : public Service {
     ExtenderPorts ports() {
         return {.now = options_.clock,
                 .bind =
-                    [this](BindPlan plan, std::function<void(BindEnding)> done) {
+                    [this](BindPlan plan, std::function<void(WriteOutcome)> done) {
                         binds_.bind(std::move(plan), std::move(done));
                     },
                 .why_not_ready = [this] { return why_not_ready(); },
@@ -222,6 +227,13 @@ class RunningService final : public Service {
                           const BinderCounts counts = binds_.counts();
                           tell({{"part", "running"}}, static_cast<double>(counts.in_flight));
                           tell({{"part", "waiting"}}, static_cast<double>(counts.waiting));
+                      });
+        metrics_.pull({"tessera_policy_files_refused",
+                       "Policy files whose last change is not in force, for an error in them."},
+                      MetricKind::gauge, [this](const Metrics::Tell& tell) {
+                          tell({}, options_.policies == nullptr
+                                       ? 0
+                                       : static_cast<double>(options_.policies->refused()));
                       });
         metrics_.pull({"tessera_ready", "1 while this copy decides."}, MetricKind::gauge,
                       [this](const Metrics::Tell& tell) { tell({}, ready_.ready() ? 1 : 0); });
@@ -279,9 +291,28 @@ class RunningService final : public Service {
         for (const std::string& note : notes) {
             log_.warning(note);
         }
+        look_at_policies();
         tell_ready();
         if (scheduling_ != nullptr) {
             scheduling_->wake();  // it may lead now, or somebody has waited for too long
+        }
+    }
+    void look_at_policies() {
+        if (options_.policies == nullptr || options_.clock() < look_at_policies_at_) {
+            return;
+        }
+        look_at_policies_at_ = options_.clock() + options_.policy_look;
+        for (const LivePolicies::Change& change : options_.policies->look()) {
+            if (change.refused) {
+                log_.error("a policy file was changed and is not good; the last good one stays",
+                           {{"file", change.file}, {"error", change.refused->message}});
+                continue;
+            }
+            {
+                const std::lock_guard lock(mutex_);
+                mirror_.policy_changed(change.file);
+            }
+            log_.info("another policy is in force", {{"file", change.file}});
         }
     }
     void tell_ready() {
@@ -303,12 +334,11 @@ class RunningService final : public Service {
         return mirror_.in_doubt_count() > 0;
     }
 
-    // What nobody may bind any more.
+    // What nobody may bind any more. A write of ours may still arrive, after the next term's list,
+    // too: shares in doubt stay.
     void drop_holds() {
         const std::lock_guard lock(mutex_);
-        if (mirror_.synced()) {
-            mirror_.expire(kNoDeadline - Nanoseconds(1), kNoDeadline - Nanoseconds(1));
-        }
+        mirror_.drop_holds();
     }
 
     ServiceOptions options_;
@@ -322,7 +352,8 @@ class RunningService final : public Service {
     Readiness ready_;
     std::atomic<bool> stopping_ = false;
     bool stopped_ = false;
-    std::string last_why_;  // of the follower's thread
+    std::string last_why_;               // of the follower's thread
+    Nanoseconds look_at_policies_at_{};  // the same
     BindLine binds_;
     Extender extender_;
     std::unique_ptr<Scheduling> scheduling_;

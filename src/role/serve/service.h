@@ -35,6 +35,7 @@
 #include "kube/reflector.h"
 #include "net/http_client.h"
 #include "net/http_server.h"
+#include "role/intake/live_policies.h"
 #include "role/mirror/mirror.h"
 #include "role/scheduler/scheduler.h"
 #include "telemetry/log.h"
@@ -45,6 +46,9 @@ struct ServiceOptions {
     HttpClientOptions api;
     HttpServerOptions server{};
     MirrorOptions mirror{};
+    // Those that the mirror's options name; files among them are looked at now and then.
+    std::shared_ptr<LivePolicies> policies{};
+    Nanoseconds policy_look{3'000'000'000};
     std::optional<LeaseOptions> election{};  // nothing: this copy always decides
     BinderOptions binder{};
     bool extender = true;
