@@ -104,7 +104,7 @@ def test_two_thousand_pods_fill_a_thousand_nodes(cluster, start_tessera, measure
 @pytest.mark.scale
 def test_ten_thousand_pods_fill_five_thousand_nodes(cluster, start_tessera, measured):
     gpu_on_every_node(cluster, 5000)
-    fill_to_the_brim(cluster, start_tessera(), measured, 5000, 10000, 1800)
+    fill_to_the_brim(cluster, start_tessera(), measured, 5000, 10000, 900)
 
 
 def test_every_pod_is_placed_that_can_be(cluster, start_tessera):
