@@ -407,13 +407,13 @@ def test_headers_without_end_are_refused(tessera):
         assert status_and_error(answer) == ([431], {"Error": "the request's head is too large"})
 
 
-def cut_off(stream):
-    """Sends one more byte; has the server closed the connection by now?"""
+def one_more_byte(stream, received):
+    """Sends it and adds what has come; has the server closed the connection by now?"""
     stream.settimeout(0.001)
     try:
         stream.send(b"x")
-        while stream.recv(4096):
-            pass
+        while part := stream.recv(4096):
+            received.append(part)
         return True
     except TimeoutError:
         return False
@@ -423,7 +423,7 @@ def cut_off(stream):
 
 def test_slow_clients_harm_nobody(tessera):
     """Two hundred that send a byte now and then: others are served, and the slow ones are cut off."""
-    slow = [connect(tessera) for _ in range(200)]
+    slow = {connect(tessera): [] for _ in range(200)}
     try:
         for number, stream in enumerate(slow):
             half = (b"POST " if number % 2 else
@@ -432,7 +432,15 @@ def test_slow_clients_harm_nobody(tessera):
         for _ in range(20):
             check_alive(tessera)
 
-        wait_until(lambda: all([cut_off(stream) for stream in slow]), 40, "the slow ones are cut off")
+        going_on = set(slow)
+
+        def all_cut_off():
+            going_on.difference_update([stream for stream in going_on if one_more_byte(stream, slow[stream])])
+            return not going_on
+        wait_until(all_cut_off, 40, "the slow ones are cut off")
+        for received in slow.values():
+            assert status_and_error(b"".join(received)) == (
+                [408], {"Error": "the request took too long to arrive"})
     finally:
         for stream in slow:
             stream.close()
@@ -473,3 +481,5 @@ def test_connections_that_come_and_go(tessera):
     for number in range(2000):
         with connect(tessera) as stream:
             stream.sendall(whole[: number * len(whole) // 2000])
+    wait_until(lambda: b"\ntessera_http_connections 1\n" in tessera.request("GET", "/metrics")[1], 30,
+               "no connection is left but the one that asks")
