@@ -16,7 +16,7 @@ from rig.extender import Tessera  # noqa: E402
 from rig.process import die_with_parent, wait_until  # noqa: E402
 
 TEST_SECONDS = 240
-SCALE_SECONDS = 1200
+SCALE_SECONDS = 1500
 
 
 def in_main_thread():

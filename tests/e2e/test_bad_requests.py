@@ -107,8 +107,8 @@ def deep(levels):
 GOOD = asking(8)
 HEAD = f"POST {FILTER} HTTP/1.1\r\nHost: x\r\n".encode()
 
-# By its path: the status of an answer that says what is wrong. The originals' filters say 200, the only
-# one with which kube-scheduler reads the text, and their binds 500.
+# By its path: the status of an answer that says what is wrong. The originals' filters say 200, the
+# only one with which kube-scheduler reads the text, and their binds 500.
 VERBS = {FILTER: 200, "/gpushare-scheduler/bind": 500, "/scheduler/priorities": 400,
          "/tessera/preempt": 400, "/tessera/explain": 400}
 
@@ -156,7 +156,7 @@ WRONG = {
     "no pod and no nodes": (b"{}", *["the request has no Pod"] * 3, NAMELESS),
 }
 
-# A pod that no kube-scheduler sends: what every verb that reads it says; filter says it of the node.
+# A pod that no kube-scheduler sends: what every verb says that reads it; filter says it of the node.
 BAD_PODS = {
     "metadata of a wrong type": (
         b'{"Pod":{"metadata":7,"spec":"x"},"NodeNames":["gpu-a"]}',
@@ -164,7 +164,8 @@ BAD_PODS = {
     "half a surrogate": (
         b'{"Pod":{"metadata":{"uid":"u","name":"\\ud800"}},"NodeNames":["gpu-a"]}',
         "the pod cannot be read: metadata.name: this is not valid JSON"),
-    "an amount without end": (asking("9" * 5000), "(5000 bytes) has too many digits for a quantity"),
+    "an amount without end": (
+        asking("9" * 5000), "(5000 bytes) has too many digits for a quantity"),
     "a negative amount": (
         asking("-5"), "aliyun.com/gpu-mem: -5 is not accepted: a whole number of GiB from 0 to"),
 }
@@ -182,7 +183,8 @@ def cases():
         for verb in [verb for verb in VERBS if "bind" not in verb]:
             # preempt reads the victims first, and here are none that could help
             if (name, verb) != ("a negative amount", "/tessera/preempt"):
-                yield pytest.param(verb, VERBS[verb], body, text, verb == FILTER, id=f"{name}-{verb}")
+                yield pytest.param(verb, VERBS[verb], body, text, verb == FILTER,
+                                   id=f"{name}-{verb}")
     for name, (body, *_) in {**WRONG, **BAD_PODS}.items():
         yield pytest.param("/gpushare-scheduler/bind", 500, body,
                            "PodName, PodNamespace and Node are needed to bind a pod", False,
@@ -196,7 +198,7 @@ def test_a_body_that_is_wrong_gets_its_answer(tessera, verb, expected, body, tex
     said = json.loads(answer.decode("utf-8"))
     told = said["FailedAndUnresolvableNodes"]["gpu-a"] if of_node else said["Error"]
     assert text in told, said
-    nothing = {"Nodes": None, "NodeNames": None, "FailedNodes": None, "FailedAndUnresolvableNodes": None}
+    nothing = dict.fromkeys(("Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes"))
     if of_node:
         assert said == {**nothing, "NodeNames": [], "FailedNodes": {}, "Error": "",
                         "FailedAndUnresolvableNodes": {"gpu-a": told}}
@@ -209,7 +211,7 @@ def test_nodes_without_names_are_refused(tessera):
         question(objects.gpushare_pod("p", 8), [])["Pod"]).encode()
     status, answer = tessera.request("POST", FILTER, body)
     said = json.loads(answer)
-    assert (status, said["Nodes"], said["Error"]) == (200, {"metadata": {}, "items": []}, ""), answer
+    assert (status, said["Nodes"]["items"], said["Error"]) == (200, [], ""), answer
     assert said["FailedNodes"] == {"": "the node is not known to Tessera yet"}
 
 
@@ -222,7 +224,8 @@ def test_for_a_pod_that_asks_wrongly_nobody_has_to_go(tessera):
 
 def test_an_error_names_the_field(tessera):
     status, body = tessera.request("POST", "/gpushare-scheduler/bind", b'{"PodName": 7}')
-    assert (status, json.loads(body)) == (500, {"Error": 'PodName: "7" is not accepted: a text in quotes is'})
+    assert (status, json.loads(body)) == (
+        500, {"Error": 'PodName: "7" is not accepted: a text in quotes is'})
 
 
 FITS = json.dumps(question(objects.gpushare_pod("p", 8), [])["Pod"])
@@ -249,7 +252,8 @@ def test_an_amount_that_is_there_twice_is_refused(tessera):
     """No API server writes such a pod, and nobody knows what was meant."""
     twice = FITS.replace('{"%s": "8"}' % objects.GPU_MEM, '{"%s": "1000", "%s": "8"}' % (
         (objects.GPU_MEM,) * 2))
-    status, answer = tessera.request("POST", FILTER, f'{{"Pod":{twice},"NodeNames":["gpu-a"]}}'.encode())
+    body = f'{{"Pod":{twice},"NodeNames":["gpu-a"]}}'
+    status, answer = tessera.request("POST", FILTER, body.encode())
     assert status == 200 and json.loads(answer)["FailedAndUnresolvableNodes"] == {
         "gpu-a": "the pod cannot be read: spec.containers[0].resources.limits"
                  f'["{objects.GPU_MEM}"]: the key is there twice'}, answer
@@ -330,11 +334,12 @@ def test_a_hundred_megabytes_are_refused_before_the_first(tessera):
 @pytest.mark.parametrize("head, piece, most_mib, kept_mib", [
     # The head tells: what is sent all the same is thrown away.
     (b"Content-Length: 100000000\r\n\r\n", PIECE, 4, 4),
-    # Nobody knows before 64 MiB are there, in a buffer that doubles. They are let go, of which malloc
-    # keeps a part for each of the two threads; one body that was not let go would be seen.
+    # Nobody knows before 64 MiB are there, in a buffer that doubles. They are let go, of which
+    # malloc keeps a part for each of the two threads; bodies that were not let go would be seen.
     (b"Transfer-Encoding: chunked\r\n\r\n", CHUNK, 4 * LIMIT_MIB, 2 * LIMIT_MIB),
 ], ids=["with a length", "in chunks"])
-def test_a_hundred_megabytes_leave_no_memory_behind(tessera, measured, head, piece, most_mib, kept_mib):
+def test_a_hundred_megabytes_leave_no_memory_behind(
+        tessera, measured, head, piece, most_mib, kept_mib):
     count = HUNDRED_MB // len(PIECE) + 1
     before = tessera.resident_mib()
     tessera.forget_peak()
@@ -349,7 +354,7 @@ def test_a_hundred_megabytes_leave_no_memory_behind(tessera, measured, head, pie
 
 
 def test_large_requests_leave_no_memory_behind(tessera, measured):
-    """Within the limit: read, judged, forgotten. Forty times what one has is more than may be kept."""
+    """Within the limit: read, judged, forgotten. Forty times one's size is more than may be kept."""
     body = many_names(300_000)
     before = tessera.resident_mib()
     assert 40 * len(body) / 2**20 > 2 * LIMIT_MIB
@@ -357,8 +362,8 @@ def test_large_requests_leave_no_memory_behind(tessera, measured):
         status, answer = tessera.request("POST", FILTER, body, timeout=30)
         assert status == 200 and answer.startswith(b'{"Nodes":null,"NodeNames":[],'), answer[:200]
     after = tessera.resident_mib()
-    measured(f"{len(body) / 1e6:.0f} MB of names: memory {before:.0f} MiB before, {after:.0f} after "
-             f"forty times")
+    measured(f"{len(body) / 1e6:.0f} MB of names: memory {before:.0f} MiB before, "
+             f"{after:.0f} after forty times")
     assert after < before + 2 * LIMIT_MIB
 
 
@@ -366,8 +371,9 @@ def test_large_requests_leave_no_memory_behind(tessera, measured):
 SMUGGLING = {
     "two lengths": (HEAD + b"Content-Length: 2\r\nContent-Length: 40\r\n\r\n{}",
                     400, "a malformed request"),
-    "length and chunks": (HEAD + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-                          400, "a malformed request"),
+    "length and chunks": (
+        HEAD + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        400, "a malformed request"),
     "chunks in disguise": (HEAD + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
                            400, "a bad Transfer-Encoding"),
     "chunks twice": (HEAD + b"Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
@@ -386,7 +392,8 @@ SMUGGLING = {
     "no HTTP at all": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, "a control character"),
     "another version": (b"GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n", 505, "HTTP/1.1 is spoken here"),
     "NUL in a header": (b"GET /healthz HTTP/1.1\r\nHost: x\x00y\r\n\r\n", 400, "a control character"),
-    "two hosts": (b"GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400, "a request needs one Host"),
+    "two hosts": (b"GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+                  400, "a request needs one Host"),
 }
 
 
@@ -435,7 +442,8 @@ def test_slow_clients_harm_nobody(tessera):
         going_on = set(slow)
 
         def all_cut_off():
-            going_on.difference_update([stream for stream in going_on if one_more_byte(stream, slow[stream])])
+            going_on.difference_update([stream for stream in going_on
+                                        if one_more_byte(stream, slow[stream])])
             return not going_on
         wait_until(all_cut_off, 40, "the slow ones are cut off")
         for received in slow.values():
@@ -481,5 +489,6 @@ def test_connections_that_come_and_go(tessera):
     for number in range(2000):
         with connect(tessera) as stream:
             stream.sendall(whole[: number * len(whole) // 2000])
-    wait_until(lambda: b"\ntessera_http_connections 1\n" in tessera.request("GET", "/metrics")[1], 30,
-               "no connection is left but the one that asks")
+    only_the_one_that_asks = b"\ntessera_http_connections 1\n"
+    wait_until(lambda: only_the_one_that_asks in tessera.request("GET", "/metrics")[1], 30,
+               "no other connection is left")

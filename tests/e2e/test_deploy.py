@@ -82,7 +82,8 @@ def test_kube_scheduler_accepts_the_configuration(cluster, start_tessera, name, 
     """Only the addresses are others: a pod with a GPU is bound by Tessera, one without by itself."""
     tessera = start_tessera()
     cluster.start_scheduler(document=deployment.scheduler_config(tessera.url, config))
-    cluster.api.create_all("nodes", [objects.gpushare_node("share-a"), objects.elastic_node("elastic-a")])
+    cluster.api.create_all("nodes", [objects.gpushare_node("share-a"),
+                                     objects.elastic_node("elastic-a")])
     asking = config["extenders"][0]["managedResources"][0]["name"]
     cluster.api.create_all("pods", [objects.pod("plain"), objects.pod("gpu", {asking: 8})])
     pods_bound(cluster, 2)

@@ -1,5 +1,5 @@
-"""The pages docs/move-from-*.md: their commands as a user would run them, on a real API server, and the
-way back, by what the old extenders read of a pod.
+"""The pages docs/move-from-*.md: their commands as a user would run them, on a real API server, and
+the way back, by what the old extenders read of a pod.
 
 There is no kubelet: whether a new copy starts, and traffic follows the Service, is not seen here.
 """
@@ -27,7 +27,7 @@ OLD = {"move-from-gpushare.md": ("gpushare-schd-extender", 12345, 32766),
 
 def section(page, heading):
     with open(os.path.join(programs.ROOT, "docs", page), encoding="utf-8") as file:
-        found = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", file.read(), re.MULTILINE | re.DOTALL)
+        found = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", file.read(), re.M | re.S)
     assert found, f"{page} has no {heading}"
     return found.group(1)
 
@@ -40,13 +40,14 @@ def commands(page, heading):
 
 @pytest.fixture
 def user(cluster, tmp_path):
-    """A function that runs a text in a shell with kubectl, its plugin and a kubeconfig; what it prints."""
+    """A function that runs a text in a shell with kubectl, its plugin and a kubeconfig."""
     path = f"{programs.control_plane()}:{os.path.dirname(programs.tessera())}:{os.environ['PATH']}"
 
     def run(text):
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=tmp_path, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              env=dict(os.environ, PATH=path, KUBECONFIG=cluster.admin_kubeconfig))
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, env=dict(
+                                  os.environ, PATH=path, KUBECONFIG=cluster.admin_kubeconfig))
         assert done.returncode == 0, f"{text}\n{done.stdout}"
         return done.stdout
     return run
@@ -55,8 +56,9 @@ def user(cluster, tmp_path):
 @pytest.fixture
 def installed(user, tmp_path):
     """Tessera's manifests, applied as docs/extender.md says."""
-    shutil.copytree(os.path.join(programs.ROOT, "deploy", "extender"), tmp_path / "deploy" / "extender")
-    (tmp_path / "deploy" / "extender" / "signing.key").write_text("5f" * 32 + "\n")
+    copy = tmp_path / "deploy" / "extender"
+    shutil.copytree(os.path.join(programs.ROOT, "deploy", "extender"), copy)
+    (copy / "signing.key").write_text("5f" * 32 + "\n")
     user("kubectl apply -k deploy/extender")
     yield
     user("kubectl delete -k deploy/extender")
@@ -66,15 +68,17 @@ def install_old(cluster, name, port, node_port):
     """What the old project's manifests make: a Deployment, and a Service that selects its pods."""
     labels = {"app": name.split("-")[0], "component": name}
     meta = {"name": name, "namespace": SYSTEM, "labels": labels}
-    cluster.api.create("deployments", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": {
-        "replicas": 1, "selector": {"matchLabels": labels}, "template": {
-            "metadata": {"labels": labels},
-            "spec": {"containers": [{"name": name, "image": objects.IMAGE}]}}}})
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [objects.container(name)]}}
+    cluster.api.create("deployments", {
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta,
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}})
     listening = {"name": "http", "port": port, "targetPort": port}
     if node_port:
         listening["nodePort"] = node_port
-    cluster.api.create("services", {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {
-        "type": "NodePort" if node_port else "ClusterIP", "selector": labels, "ports": [listening]}})
+    kind = "NodePort" if node_port else "ClusterIP"
+    cluster.api.create("services", {
+        "apiVersion": "v1", "kind": "Service", "metadata": meta,
+        "spec": {"type": kind, "selector": labels, "ports": [listening]}})
 
 
 def replicas(cluster, name):
@@ -109,7 +113,8 @@ def test_the_steps_lead_there_and_back(cluster, user, installed, page):
 def test_kube_scheduler_finds_the_services(cluster, installed, page):
     """The ports of the pages' and of deploy/'s configurations are those of the Services."""
     name, port, node_port = OLD[page]
-    address, = re.findall(r"urlPrefix: http://[\d.]+:(\d+)/", section(page, "kube-scheduler's configuration"))
+    address, = re.findall(r"urlPrefix: http://[\d.]+:(\d+)/",
+                          section(page, "kube-scheduler's configuration"))
     assert int(address) == (node_port or port)
     service = cluster.api.get("services", "tessera-extender", SYSTEM)["spec"]["ports"][0]
     deployed, = deployment.manifests("scheduler-config.yaml")
@@ -130,14 +135,15 @@ def test_what_the_old_one_placed_is_seen_before_the_change(cluster, user):
 
 
 def gpushare_reads(pods):
-    """{(node, device): units} as gpushare and Co-scheML count them: by POD on the device of IDX, of pods
-    that ask for units and have neither ended nor been deleted."""
+    """{(node, device): units} as gpushare and Co-scheML count them: by POD on the device of IDX, of
+    pods that ask for units and have neither ended nor been deleted."""
     used = {}
     for pod in pods:
-        ended = pod["status"].get("phase") in ("Succeeded", "Failed")
+        ended = (pod["status"].get("phase") in ("Succeeded", "Failed")
+                 or pod["metadata"].get("deletionTimestamp"))
         asks = any(objects.GPU_MEM in container.get("resources", {}).get("limits", {})
                    for container in pod["spec"]["containers"])
-        if objects.is_bound(pod) and asks and not ended and not pod["metadata"].get("deletionTimestamp"):
+        if objects.is_bound(pod) and asks and not ended:
             device = int(objects.annotation(pod, "ALIYUN_COM_GPU_MEM_IDX"))
             key = pod["spec"]["nodeName"], device
             used[key] = used.get(key, 0) + int(objects.annotation(pod, "ALIYUN_COM_GPU_MEM_POD"))
@@ -155,7 +161,7 @@ def test_back_at_gpushare_nothing_is_over_committed(cluster, start_tessera, memo
         cluster.api.create_all("pods", [objects.gpushare_pod(f"pod-{index}", units)
                                         for index, units in enumerate(sizes)])
         pods = pods_bound(cluster, len(sizes))
-        # Its device plugin marks the pod that it has given a device, as a new annotation of a running pod.
+        # Its device plugin marks the pod that it has given a device, and changes its time.
         for pod in pods:
             assert objects.annotation(pod, "ALIYUN_COM_GPU_MEM_ASSIGNED") == "false"
             assert objects.annotation(pod, "ALIYUN_COM_GPU_MEM_ASSUME_TIME").isdecimal()

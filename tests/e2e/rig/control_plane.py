@@ -198,9 +198,11 @@ class ControlPlane:
         kubeconfig = self.user_kubeconfig("system:kube-scheduler")
         config = os.path.join(self.directory, "scheduler.yaml")
         with open(config, "w", encoding="utf-8") as file:
-            file.write(scheduler_config(kubeconfig, extenders, **more) if document is None
-                       else yaml.safe_dump({**document, "clientConnection": {"kubeconfig": kubeconfig},
-                                            "leaderElection": {"leaderElect": False}}))
+            if document is None:
+                file.write(scheduler_config(kubeconfig, extenders, **more))
+            else:
+                yaml.safe_dump({**document, "leaderElection": {"leaderElect": False},
+                                "clientConnection": {"kubeconfig": kubeconfig}}, file)
         port = free_port()
         self._launch("kube-scheduler", [
             f"--config={config}", "--bind-address=127.0.0.1", f"--secure-port={port}",

@@ -78,8 +78,8 @@ def namespace(name):
 
 def patient_class(name):
     """For pods that wait and never make another go."""
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
-            "value": 0, "preemptionPolicy": "Never"}
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+            "metadata": {"name": name}, "value": 0, "preemptionPolicy": "Never"}
 
 
 def is_bound(a_pod):

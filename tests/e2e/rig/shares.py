@@ -56,9 +56,9 @@ def devices(node):
         cards = number(amounts.get(f"{domain}/gpu-core", 0)) // 100
         if cards:
             return [(WHOLE, number(amounts.get(f"{domain}/gpu-memory", 0)) // cards)] * cards
-    memory = number((node["metadata"].get("labels") or {}).get("nvidia.com/gpu.memory", 0))
-    count = (node["metadata"].get("labels") or {}).get("nvidia.com/gpu.count", amounts.get(NVIDIA_GPU, 0))
-    return [(WHOLE, memory)] * number(count)
+    labels = node["metadata"].get("labels", {})
+    count = number(labels.get("nvidia.com/gpu.count", amounts.get(NVIDIA_GPU, 0)))
+    return [(WHOLE, number(labels.get("nvidia.com/gpu.memory", 0)))] * count
 
 
 def limit(container, key):
@@ -108,8 +108,8 @@ def elastic_holds(pod, _):
 
 
 def by_record(grants, asked):
-    """Amounts as asked, {container: (devices, thousandths, MiB)}, on the devices that the record names:
-    these vocabularies have no annotation that numbers them."""
+    """Amounts as asked, {container: (devices, thousandths, MiB)}, on the devices that the record
+    names: these vocabularies have no annotation that numbers them."""
     given = collections.Counter(grant["request"] for grant in grants)
     if given != {name: count for name, (count, _, _) in asked.items()}:
         raise BadRecord(f"its placement record grants {dict(given)}, it asks for {asked}")
@@ -120,7 +120,8 @@ def nvidia_holds(pod, grants):
     """HAMi's amounts are of each device; without any of them a device is whole."""
     asked = {}
     for container in pod["spec"]["containers"]:
-        count, memory, cores = (limit(container, f"nvidia.com/{key}") for key in ("gpu", "gpumem", "gpucores"))
+        count, memory, cores = (limit(container, f"nvidia.com/{key}")
+                                for key in ("gpu", "gpumem", "gpucores"))
         if memory or cores:
             asked[container["name"]] = count or 1, cores * 10, memory or None
         elif count:
@@ -178,7 +179,8 @@ def holds(pod, unit_mib):
         shares = read(pod, record["grants"])
         if shares is not None:
             return shares
-    return [(grant["gpu"], grant.get("milli", 0), grant.get("memoryMib", 0)) for grant in record["grants"]]
+    return [(grant["gpu"], grant.get("milli", 0), grant.get("memoryMib", 0))
+            for grant in record["grants"]]
 
 
 def counts(pod):
