@@ -12,7 +12,7 @@ import yaml
 from conftest import pods_bound, started_cluster
 from rig import deployment, objects, programs
 from rig.fault_proxy import FaultProxy
-from rig.process import Program, free_port, wait_until
+from rig.process import wait_until
 from rig.scheduler_config import gpushare_extender
 
 DOCS = os.path.join(programs.ROOT, "docs")
@@ -81,27 +81,16 @@ def test_every_page_has_the_lines_that_matter():
 def test_kube_scheduler_accepts_the_configuration(cluster, start_tessera, name, config):
     """Only the addresses are others: a pod with a GPU is bound by Tessera, one without by itself."""
     tessera = start_tessera()
-    for one in config["extenders"]:
-        one["urlPrefix"] = tessera.url + re.sub(r"^https?://[^/]+", "", one["urlPrefix"])
-    config["clientConnection"]["kubeconfig"] = cluster.user_kubeconfig("system:kube-scheduler")
-    config["leaderElection"] = {"leaderElect": False}
-    path = os.path.join(cluster.directory, "from-deploy.yaml")
-    with open(path, "w", encoding="utf-8") as file:
-        yaml.safe_dump(config, file)
-    scheduler = Program("scheduler-from-deploy", [
-        os.path.join(programs.control_plane(), "kube-scheduler"), f"--config={path}",
-        f"--secure-port={free_port()}", "--bind-address=127.0.0.1",
-        f"--cert-dir={cluster.directory}/pki"], cluster.logs)
-    scheduler.start()
-    try:
-        cluster.api.create_all("nodes", [objects.gpushare_node("share-a"), objects.elastic_node("elastic-a")])
-        asking = config["extenders"][0]["managedResources"][0]["name"]
-        cluster.api.create_all("pods", [objects.pod("plain"), objects.pod("gpu", {asking: 8})])
-        wait_until(lambda: all(map(objects.is_bound, cluster.api.list("pods"))), 60,
-                   lambda: "it schedules both pods\n" + scheduler.log_end())
-        assert objects.annotation(cluster.api.get("pods", "gpu"), "tessera.dev/placement")
-    finally:
-        scheduler.stop()
+    cluster.start_scheduler(document=deployment.scheduler_config(tessera.url, config))
+    cluster.api.create_all("nodes", [objects.gpushare_node("share-a"),
+                                     objects.elastic_node("elastic-a")])
+    asking = config["extenders"][0]["managedResources"][0]["name"]
+    cluster.api.create_all("pods", [objects.pod("plain"), objects.pod("gpu", {asking: 8})])
+    pods_bound(cluster, 2)
+    prefix = config["extenders"][0]["urlPrefix"].rsplit("/", 1)[1]
+    assert tessera.answered(f"/{prefix}/bind") == 1, "the one with a GPU"
+    assert objects.annotation(cluster.api.get("pods", "gpu"), "tessera.dev/placement")
+    assert not objects.annotation(cluster.api.get("pods", "plain"), "tessera.dev/placement")
 
 
 def test_the_image_holds_what_the_program_loads():

@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import hashlib
 import hmac
+import json
 import secrets
 import signal
 import time
@@ -57,7 +58,7 @@ def test_only_the_leader_is_ready(cluster, two):
     assert status == 503 and b"lead" in body, body
 
 
-def test_the_follower_takes_over_from_a_leader_that_was_killed(cluster, two):
+def test_the_follower_takes_over_from_a_leader_that_was_killed(cluster, two, measured):
     leader, follower, service = two
     cluster.api.create("pods", objects.gpushare_pod("first", 10))
     pods_bound(cluster, 1)
@@ -65,7 +66,7 @@ def test_the_follower_takes_over_from_a_leader_that_was_killed(cluster, two):
     begin = time.monotonic()
     wait_until(follower.is_ready, TAKE_OVER_SECONDS, "the follower leads")
     service.lead_to(follower.url)
-    print(f"taken over after {time.monotonic() - begin:.1f} s")
+    measured(f"taken over after {time.monotonic() - begin:.1f} s")
     cluster.api.create_all("pods", [objects.gpushare_pod(name, units)
                                     for name, units in (("sixteen", 16), ("six", 6))])
     pods_bound(cluster, 3)
@@ -110,8 +111,12 @@ def test_a_leader_that_slept_decides_nothing_any_more(cluster, two):
     waiting = cluster.api.create("pods", objects.gpushare_pod("second", 16))
     bind = {"PodName": "second", "PodNamespace": "default", "PodUID": waiting["metadata"]["uid"],
             "Node": "gpu-a"}
-    assert leader.request("POST", "/gpushare-scheduler/bind", bind)[0] != 200
+    status, body = leader.request("POST", "/gpushare-scheduler/bind", bind)
+    assert status == 500 and json.loads(body)["Error"], body
     assert not leader.is_ready()
+    wait_until(lambda: b"this copy stands by" in leader.request("GET", "/readyz")[1], 30, "it follows")
+    status, body = leader.request("POST", "/gpushare-scheduler/bind", bind)
+    assert status == 500 and json.loads(body)["Error"].startswith("this copy stands by"), body
     pods_bound(cluster, 2)
 
 

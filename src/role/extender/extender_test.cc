@@ -242,6 +242,10 @@ TEST_F(ExtenderTest, APodThatAsksWronglyIsRefusedByEveryNodeWithTheReason) {
                                        R"("FailedAndUnresolvableNodes":{"gpu-a":")"))
             << answer;
         EXPECT_TRUE(answer.ends_with(R"(},"Error":""})")) << answer;
+        for (const char* path : {"/tessera/prioritize", "/scheduler/priorities"}) {
+            const HttpResponse said = rig_.call("POST", path, names_body(pod, {"gpu-a"}));
+            EXPECT_EQ(said.status, 400) << path << " " << said.body;
+        }
     }
 }
 

@@ -69,7 +69,8 @@ HttpResponse prioritize(Desk& desk, Call& call) {
         find_candidates(*mirror, scratch.args, scratch.candidates);
         const auto fit = mirror->rank(*pod, scratch.candidates, {"", desk.now()});
         if (!fit) {
-            return error_answer(500, fit.error().message);
+            return error_answer(fit.error().kind == ErrorKind::invalid ? 400 : 500,
+                                fit.error().message);
         }
         // A pod that asks for no GPU of ours is no matter of ours: the others' scores count.
         if (fit->best != SIZE_MAX) {

@@ -22,6 +22,7 @@ GROUPS = {
     "leases": ("coordination.k8s.io/v1", "default"),
     "clusterroles": ("rbac.authorization.k8s.io/v1", None),
     "clusterrolebindings": ("rbac.authorization.k8s.io/v1", None),
+    "priorityclasses": ("scheduling.k8s.io/v1", None),
     "roles": ("rbac.authorization.k8s.io/v1", "default"),
     "rolebindings": ("rbac.authorization.k8s.io/v1", "default"),
 }

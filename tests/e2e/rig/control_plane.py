@@ -190,14 +190,19 @@ class ControlPlane:
         ], lambda: answers(f"https://127.0.0.1:{port}/healthz")
             and self.api.find("serviceaccounts", "default") is not None)
 
-    def start_scheduler(self, extenders=(), **more):
-        """Starts kube-scheduler, or starts it anew with another configuration."""
+    def start_scheduler(self, extenders=(), document=None, **more):
+        """Starts kube-scheduler, or starts it anew with another configuration: one for these
+        extenders, or a whole `document`, of which only the ways to the API server are replaced."""
         if "kube-scheduler" in self.programs:
             self.programs["kube-scheduler"].stop()
         kubeconfig = self.user_kubeconfig("system:kube-scheduler")
         config = os.path.join(self.directory, "scheduler.yaml")
         with open(config, "w", encoding="utf-8") as file:
-            file.write(scheduler_config(kubeconfig, extenders, **more))
+            if document is None:
+                file.write(scheduler_config(kubeconfig, extenders, **more))
+            else:
+                yaml.safe_dump({**document, "leaderElection": {"leaderElect": False},
+                                "clientConnection": {"kubeconfig": kubeconfig}}, file)
         port = free_port()
         self._launch("kube-scheduler", [
             f"--config={config}", "--bind-address=127.0.0.1", f"--secure-port={port}",

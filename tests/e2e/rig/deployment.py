@@ -1,6 +1,8 @@
 """The manifests of deploy/extender/, and Tessera under the very roles they grant."""
 
+import copy
 import os
+import re
 
 import yaml
 
@@ -30,6 +32,14 @@ def arguments(key_file):
     given["--signing-key-file"] = str(key_file)
     return tuple(f"{name}={value}" if value else name for name, value in given.items()
                  if name not in ("serve", "--extender", "--listen"))
+
+
+def scheduler_config(url, document=None):
+    """scheduler-config.yaml, or another operator's, with the extender at another address."""
+    document = copy.deepcopy(document or manifests("scheduler-config.yaml")[0])
+    for one in document["extenders"]:
+        one["urlPrefix"] = url + re.sub(r"^https?://[^/]+", "", one["urlPrefix"])
+    return document
 
 
 def apply(cluster, document, dry_run=False):

@@ -70,6 +70,14 @@ class Extender(Program):
         assert status == 200, f"GET {path}: HTTP {status}: {body[:300]!r}"
         return json.loads(body)
 
+    def answered(self, route):
+        """How many requests of a route were answered, by its own count."""
+        status, text = self.request("GET", "/metrics")
+        assert status == 200
+        return sum(map(int, re.findall(
+            rb'^tessera_http_requests_total\{route="%s",code="\d+"\} (\d+)$' % route.encode(), text,
+            re.MULTILINE)))
+
     def is_ready(self):
         try:
             return self.request("GET", "/readyz")[0] == 200

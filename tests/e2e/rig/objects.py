@@ -76,6 +76,12 @@ def namespace(name):
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
+def patient_class(name):
+    """For pods that wait and never make another go."""
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+            "metadata": {"name": name}, "value": 0, "preemptionPolicy": "Never"}
+
+
 def is_bound(a_pod):
     return bool(a_pod["spec"].get("nodeName"))
 

@@ -1,15 +1,19 @@
 """What GPUs there are and what each pod holds of them, read from the API objects alone.
 
-This is the checker's own reading of the three contracts, kept apart from Tessera's: amounts come
-from the pod's spec, devices from the annotations that the projects' device plugins read.
+This is the checker's own reading of the contracts, kept apart from Tessera's: amounts come from the
+pod's spec, devices from the annotations that the projects' device plugins read, and where there are
+none from the placement record.
 """
 
+import collections
 import json
 import re
 
 from . import objects
 
 WHOLE = 1000
+NVIDIA_GPU = "nvidia.com/gpu"
+KETI_GPU = "keti.com/mpsgpu"
 ELASTIC_DOMAINS = ("elasticgpu.io", "elasticgpu.com")
 SUFFIXES = {"": 1, "k": 1000, "M": 10**6, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 
@@ -52,7 +56,9 @@ def devices(node):
         cards = number(amounts.get(f"{domain}/gpu-core", 0)) // 100
         if cards:
             return [(WHOLE, number(amounts.get(f"{domain}/gpu-memory", 0)) // cards)] * cards
-    return []
+    labels = node["metadata"].get("labels", {})
+    count = number(labels.get("nvidia.com/gpu.count", amounts.get(NVIDIA_GPU, 0)))
+    return [(WHOLE, number(labels.get("nvidia.com/gpu.memory", 0)))] * count
 
 
 def limit(container, key):
@@ -101,7 +107,44 @@ def elastic_holds(pod, _):
     return holds or None
 
 
-def recorded_holds(pod):
+def by_record(grants, asked):
+    """Amounts as asked, {container: (devices, thousandths, MiB)}, on the devices that the record
+    names: these vocabularies have no annotation that numbers them."""
+    given = collections.Counter(grant["request"] for grant in grants)
+    if given != {name: count for name, (count, _, _) in asked.items()}:
+        raise BadRecord(f"its placement record grants {dict(given)}, it asks for {asked}")
+    return [(grant["gpu"], *asked[grant["request"]][1:]) for grant in grants]
+
+
+def nvidia_holds(pod, grants):
+    """HAMi's amounts are of each device; without any of them a device is whole."""
+    asked = {}
+    for container in pod["spec"]["containers"]:
+        count, memory, cores = (limit(container, f"nvidia.com/{key}")
+                                for key in ("gpu", "gpumem", "gpucores"))
+        if memory or cores:
+            asked[container["name"]] = count or 1, cores * 10, memory or None
+        elif count:
+            asked[container["name"]] = count, WHOLE, None
+    return by_record(grants, asked) if asked else None
+
+
+def keti_holds(pod, grants):
+    """A slot of ten on each device, and the memory of an annotation; devices are named by UUID."""
+    asked = {}
+    for container in pod["spec"]["containers"]:
+        if count := limit(container, KETI_GPU):
+            memory = number(objects.annotation(pod, "GPUrequest") or 0)
+            asked[container["name"]] = count, WHOLE // 10, memory >> 20
+    if not asked:
+        return None
+    named = objects.annotation(pod, "UUID")
+    if named is None or sorted(named.split(",")) != sorted({grant["uuid"] for grant in grants}):
+        raise BadRecord(f"UUID is {named!r}, its placement record has {grants}")
+    return by_record(grants, asked)
+
+
+def placement(pod):
     """What tessera.dev/placement says; None without a record."""
     text = objects.annotation(pod, "tessera.dev/placement")
     if text is None:
@@ -114,24 +157,30 @@ def recorded_holds(pod):
     if record.get("node") != pod["spec"]["nodeName"]:
         raise BadRecord(f"its placement record says node {record.get('node')}, "
                         f"it is on {pod['spec']['nodeName']}")
-    return [(grant["gpu"], grant.get("milli", 0), grant.get("memoryMib", 0))
-            for grant in record.get("grants", [])]
+    return record
 
 
 def holds(pod, unit_mib):
     """[(device, thousandths, MiB)]; None MiB is all of it. Empty for a pod without a GPU."""
-    record = recorded_holds(pod)
+    record = placement(pod)
     for read in (gpushare_holds, elastic_holds):
         shares = read(pod, unit_mib)
         if shares is None:
             continue
         if record is not None:
-            stated = sorted({device for device, _, _ in shares})
-            if sorted({device for device, _, _ in record}) != stated:
+            granted = {grant["gpu"] for grant in record["grants"]}
+            if granted != {device for device, _, _ in shares}:
                 raise BadRecord(f"its placement record and its annotations disagree: "
                                 f"{record} against {shares}")
         return shares
-    return record or []
+    if record is None:
+        return []
+    for read in (nvidia_holds, keti_holds):
+        shares = read(pod, record["grants"])
+        if shares is not None:
+            return shares
+    return [(grant["gpu"], grant.get("milli", 0), grant.get("memoryMib", 0))
+            for grant in record["grants"]]
 
 
 def counts(pod):
