@@ -53,21 +53,22 @@ void score(const Fit& fit, std::span<std::uint8_t> scores) {
 HttpResponse prioritize(Desk& desk, Call& call) {
     Scratch& scratch = Scratch::of_thread();
     scratch.trim();
-    if (const auto read = scratch.reader.args(call.request.body, scratch.args); !read) {
+    const auto read = desk.node_lists.read(scratch.reader, call.request.body);
+    if (!read) {
         return error_answer(400, read.error().message);
     }
-    if (scratch.args.pod.empty()) {
+    if (read->pod.empty()) {
         return error_answer(400, "the request has no Pod");
     }
-    const auto pod = read_pod_json(scratch.args.pod);
+    const auto pod = read_pod_json(read->pod);
     if (!pod) {
         return error_answer(400, "the pod cannot be read: " + pod.error().message);
     }
-    scratch.marks.assign(scratch.args.size(), 0);
+    const ExtenderArgs& args = read->nodes->args();
+    scratch.marks.assign(args.size(), 0);
     {
         const auto mirror = desk.hold();
-        find_candidates(*mirror, scratch.args, scratch.candidates);
-        const auto fit = mirror->rank(*pod, scratch.candidates, {"", desk.now()});
+        const auto fit = mirror->rank(*pod, read->nodes->candidates(*mirror), {"", desk.now()});
         if (!fit) {
             return error_answer(500, fit.error().message);
         }
@@ -76,7 +77,7 @@ HttpResponse prioritize(Desk& desk, Call& call) {
             score(*fit, scratch.marks);
         }
     }
-    return {.body = write_host_priorities(scratch.args, scratch.marks)};
+    return {.body = write_host_priorities(args, scratch.marks)};
 }
 
 }  // namespace tessera

@@ -33,6 +33,7 @@ class Mirror::State {
     void config_map_changed(const ConfigMap& map);
     void config_map_gone(std::string_view space, std::string_view name);
     NodeIndex find_node(std::string_view name, NodeIndex hint) const;
+    std::uint64_t nodes_epoch() const { return nodes_epoch_; }
 
     // mirror_pods.cc
     void replace_pods(std::vector<Pod> pods);
@@ -154,6 +155,7 @@ class Mirror::State {
     mutable std::vector<Successor> successor_;
     std::map<std::string, UnhealthyGpus, std::less<>> unhealthy_;  // by node
     std::size_t present_ = 0;                                      // nodes that are there
+    std::uint64_t nodes_epoch_ = 0;
     std::size_t held_ = 0;                                         // pods that are held or binding
     std::size_t in_doubt_ = 0;                                     // of those, in doubt
     std::map<std::string, std::vector<PodIndex>, std::less<>> awaiting_;  // by node not known
