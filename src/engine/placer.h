@@ -149,7 +149,7 @@ class Placer {
                                          std::uint64_t draw, DeviceList& devices) const;
     bool grantable(NodeIndex node, const DecisionScores& scores, std::uint64_t draw);
     Key key_on(NodeIndex node, ClassIndex demand_class, std::uint64_t draw);
-    std::size_t select(std::span<const NodeIndex> among, std::span<const Key> keys);
+    std::size_t select(std::span<const NodeIndex> among, std::span<const Key> keys, bool indexed);
     void nodes_replaced();
     Extent extent() const { return {cluster_.kind_count(), cluster_.shape_count()}; }
     bool outgrown() const {
