@@ -156,8 +156,8 @@ class Mirror::State {
     std::map<std::string, UnhealthyGpus, std::less<>> unhealthy_;  // by node
     std::size_t present_ = 0;                                      // nodes that are there
     std::uint64_t nodes_epoch_ = 0;
-    std::size_t held_ = 0;                                         // pods that are held or binding
-    std::size_t in_doubt_ = 0;                                     // of those, in doubt
+    std::size_t held_ = 0;      // pods that are held or binding
+    std::size_t in_doubt_ = 0;  // of those, in doubt
     std::map<std::string, std::vector<PodIndex>, std::less<>> awaiting_;  // by node not known
     std::uint32_t pod_lists_ = 0;
     std::map<std::string, std::optional<Nanoseconds>> missed_;  // uid, and until when it counts
