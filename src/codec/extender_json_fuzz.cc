@@ -1,6 +1,6 @@
 // Any bytes are a request or one sentence; what is answered names the request's nodes alone, and
-// reads back. What stands behind a byte 0 is put before the end of that request: read by that end
-// or as a whole, it is the same.
+// reads back. What stands behind a form feed is put before the end of that request: read by that
+// end or as a whole, it is the same.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -63,9 +63,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static ExtenderReader second;
     std::string body(reinterpret_cast<const char*>(data), size);
     std::string front;
-    if (const std::size_t zero = body.find('\0'); zero != std::string::npos) {
-        front = body.substr(zero + 1);
-        body.resize(zero);
+    if (const std::size_t feed = body.find('\f'); feed != std::string::npos) {
+        front = body.substr(feed + 1);
+        body.resize(feed);
     }
     ExtenderArgs args;
     if (const auto read = reader.args(body, args)) {
