@@ -3,7 +3,9 @@
 
 calls        filter and prioritize of 100 to 5,000 names, and filter of 1,000 whole nodes, over 1 and 16
              connections and with a new one for each call: latencies, CPU of the server, bytes; against
-             the same HTTP server echoing the request, and the do-nothing extender in Go (tests/e2e/stub)
+             the same HTTP server echoing the request, and the do-nothing extender in Go (tests/e2e/stub).
+             The requests of a case name the nodes in one order; "shuffled" ones each in another. The
+             servers take turns, and the medians of their turns are told
 end-to-end   pods per second of a stock kube-scheduler with Tessera (filter, prioritize, bind), against the
              same with the do-nothing extender, in turns; with some of the nodes shown to them, and all
              (percentageOfNodesToScore: 100)
@@ -20,6 +22,8 @@ import argparse
 import contextlib
 import json
 import os
+import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -39,6 +43,7 @@ from rig.scheduler_config import tessera_extender  # noqa: E402
 
 BINARIES = os.path.join(ROOT, "build", "release", "bin")
 PODS_OF_A_CASE = 16  # bodies that the calls take in turn
+TURNS = 5  # of each server in a case: what else runs on the machine changes from second to second
 PARTS = ("calls", "end-to-end", "start", "containers")
 
 
@@ -126,8 +131,22 @@ def gpushare_nodes(count):
             for index in range(count)]
 
 
-def calls_of(names, quick):
-    return max(40, (200_000 if quick else 1_000_000) // max(names, 400))
+def calls_of(case, quick):
+    size = case["names"] * (10 if "whole" in case["mode"] else 1)
+    return max(200, (400_000 if quick else 2_000_000) // max(size, 400))
+
+
+def in_turns(servers, calls, connections, new_connection):
+    """By server: the medians of its turns. `servers`: targets with their request files."""
+    results = {target.name: [] for target, _ in servers}
+    for target, files in servers:
+        load(target, files, 40)  # warm
+    for _ in range(TURNS):
+        for target, files in servers:
+            results[target.name].append(load(target, files, max(calls // TURNS, connections),
+                                             connections, new_connection))
+    return {name: {key: round(statistics.median(turn[key] for turn in turns), 1)
+                   for key in turns[0]} for name, turns in results.items()}
 
 
 def measure_case(case, targets, directory, quick):
@@ -135,20 +154,20 @@ def measure_case(case, targets, directory, quick):
     ways = ((1, False), (16, False), (1, True))
     rows = []
     for verb in case["verbs"]:
+        servers = []
+        for target in targets:
+            spelled = target.prioritize if verb == "prioritize" else verb
+            if spelled:
+                servers.append((target, write_requests(directory, f"{target.prefix}/{spelled}",
+                                                       case["bodies"])))
         for connections, new_connection in ways:
-            for target in targets:
-                if verb == "prioritize" and not target.prioritize:
-                    continue
-                spelled = target.prioritize if verb == "prioritize" else verb
-                files = write_requests(directory, f"{target.prefix}/{spelled}", case["bodies"])
-                load(target, files, 40)  # warm
-                result = load(target, files, calls_of(case["names"], quick), connections,
-                              new_connection)
-                for file in files:
-                    os.unlink(file)
-                rows.append({"verb": verb, "names": case["names"], "mode": case["mode"],
-                             "connections": connections, "new_connection": new_connection,
-                             "server": target.name, **result})
+            results = in_turns(servers, calls_of(case, quick), connections, new_connection)
+            rows += [{"verb": verb, "names": case["names"], "mode": case["mode"],
+                      "connections": connections, "new_connection": new_connection,
+                      "server": name, **result} for name, result in results.items()]
+        for _, files in servers:
+            for file in files:
+                os.unlink(file)
     return rows
 
 
@@ -190,10 +209,18 @@ def measure_calls(options):
         cases = [{"names": size, "mode": "names", "verbs": ("filter", "prioritize"),
                   "bodies": [{"Pod": pod, "Nodes": None, "NodeNames": names[:size]}
                              for pod in pods]} for size in sizes]
+        cases += [{"names": size, "mode": "shuffled names", "verbs": ("filter",),
+                   "bodies": [{"Pod": pod, "Nodes": None,
+                               "NodeNames": random.Random(index).sample(names[:size], size)}
+                              for index, pod in enumerate(pods)]} for size in sizes]
         whole = [{key: node[key] for key in ("metadata", "spec", "status")} for node in nodes[:1000]]
-        cases.append({"names": 1000, "mode": "whole nodes", "verbs": ("filter",),
-                      "bodies": [{"Pod": pod, "Nodes": {"metadata": {}, "items": whole},
-                                  "NodeNames": None} for pod in pods[:4]]})
+        orders = {"whole nodes": [whole] * 4,
+                  "shuffled whole nodes": [random.Random(index).sample(whole, len(whole))
+                                           for index in range(8)]}
+        cases += [{"names": 1000, "mode": mode, "verbs": ("filter",),
+                   "bodies": [{"Pod": pod, "Nodes": {"metadata": {}, "items": items},
+                               "NodeNames": None} for pod, items in zip(pods, lists)]}
+                  for mode, lists in orders.items()]
         for case in cases:
             say(f"calls: {case['names']} {case['mode']}")
             rows += measure_case(case, targets, directory, options.quick)

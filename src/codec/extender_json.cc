@@ -380,10 +380,16 @@ Expected<void> read_victims(ondemand::value value, bool meta, NodeVictims& out) 
     });
 }
 
+void pad(std::string& body) {
+    if (body.capacity() - body.size() < kPadding) {
+        body.reserve(body.size() + kPadding);
+    }
+}
+
 // Whole nodes go back as they came, so that what was passed over in them must be JSON, too.
-Expected<void> check_all(const std::string& body) {
+Expected<void> check_all(std::string_view text) {
     simdjson::dom::parser parser;
-    const auto error = parser.parse(body.data(), body.size(), false).error();
+    const auto error = parser.parse(text.data(), text.size(), false).error();
     return error ? malformed(error) : Expected<void>();
 }
 
@@ -425,21 +431,25 @@ std::string_view ExtenderArgs::unescaped_name(std::size_t at) const {
 struct ExtenderReader::Inner {
     ondemand::parser parser;
 
-    // The document's one object, and nothing behind it.
     template <class Read, class Cleared>
     Expected<void> document(std::string& body, const Read& read, const Cleared& cleared) {
         if (body.find_first_not_of(" \t\r\n") == std::string::npos) {
             return fail(ErrorKind::invalid, "the request has no body: a JSON object is expected");
         }
-        if (body.capacity() - body.size() < kPadding) {
-            body.reserve(body.size() + kPadding);
-        }
-        if (parser.capacity() > kKeptCapacity && body.size() <= kKeptCapacity) {
+        pad(body);
+        return padded(body, read, cleared);
+    }
+
+    // The document's one object, and nothing behind it. The padding behind the text may be
+    // anything.
+    template <class Read, class Cleared>
+    Expected<void> padded(std::string_view text, const Read& read, const Cleared& cleared) {
+        if (parser.capacity() > kKeptCapacity && text.size() <= kKeptCapacity) {
             parser = ondemand::parser();
         }
         ondemand::document root;
         if (const auto error =
-                parser.iterate(body.data(), body.size(), body.capacity()).get(root)) {
+                parser.iterate(text.data(), text.size(), text.size() + kPadding).get(root)) {
             return malformed(error);
         }
         ondemand::object object;
@@ -467,21 +477,30 @@ Expected<void> ExtenderReader::args(std::string& body, ExtenderArgs& out) {
     out.quoted.clear();
     out.items.clear();
     out.unescaped.clear();
+    out.rest = {};
     // NodeNames count where both are there, so nodes must not write over them.
     ExtenderArgs nodes;
+    bool nodes_begun = false;
     const auto read = [&](std::string_view key, ondemand::value value) -> Expected<void> {
         if (same_key(key, "Pod")) {
             TESSERA_TRY(out.pod, read_pod(value));
+            const std::size_t end = static_cast<std::size_t>(out.pod.end() - body.data());
+            out.rest = nodes_begun ? std::string_view() : std::string_view(body).substr(end);
             return {};
         }
         if (same_key(key, "NodeNames")) {
+            nodes_begun = true;
             return read_names(value, out);
         }
-        return same_key(key, "Nodes") ? read_nodes(value, nodes) : Expected<void>();
+        if (!same_key(key, "Nodes")) {
+            return {};
+        }
+        nodes_begun = true;
+        return read_nodes(value, nodes);
     };
     const auto cleared = [&](std::string_view key) {
         if (same_key(key, "Pod")) {
-            out.pod = {};
+            out.pod = out.rest = {};
         } else if (same_key(key, "NodeNames")) {
             out.form = NodesForm::none;
         } else if (same_key(key, "Nodes")) {
@@ -491,12 +510,46 @@ Expected<void> ExtenderReader::args(std::string& body, ExtenderArgs& out) {
     TESSERA_CHECK(inner_->document(body, read, cleared));
     if (out.form == NodesForm::none) {
         nodes.pod = out.pod;
+        nodes.rest = out.rest;
         out = std::move(nodes);
     }
     if (out.form == NodesForm::none) {
         out.quoted.clear();
+        out.rest = {};
     }
     return out.form == NodesForm::objects ? check_all(body) : Expected<void>();
+}
+
+// Members that follow a member follow another one just as well: if what is before them is a whole
+// object once it is closed, the body is the one with these members behind it.
+std::string_view ExtenderReader::pod_before(std::string& body, const ExtenderArgs& known) {
+    const std::string_view rest = known.rest;
+    if (rest.empty() || body.size() <= rest.size() || !body.ends_with(rest)) {
+        return {};
+    }
+    pad(body);
+    const std::size_t end = body.size() - rest.size();
+    const char first = std::exchange(body[end], '}');
+    const std::string_view before = std::string_view(body).substr(0, end + 1);
+    std::string_view pod;
+    const auto read = [&](std::string_view key, ondemand::value value) -> Expected<void> {
+        if (same_key(key, "Nodes") || same_key(key, "NodeNames")) {
+            return fail(ErrorKind::invalid, "nodes are told of in two places");
+        }
+        if (same_key(key, "Pod")) {
+            TESSERA_TRY(pod, read_pod(value));
+        }
+        return {};
+    };
+    const auto cleared = [&](std::string_view key) {
+        if (same_key(key, "Pod")) {
+            pod = {};
+        }
+    };
+    const bool good = inner_->padded(before, read, cleared) &&
+                      (known.form != NodesForm::objects || check_all(before));
+    body[end] = first;
+    return good ? pod : std::string_view();
 }
 
 Expected<ExtenderBinding> ExtenderReader::binding(std::string& body) {

@@ -43,6 +43,8 @@ struct ExtenderArgs {
     std::vector<std::string_view> items;  // each node's JSON; only for `objects`
     // Names that were written otherwise than they read (escapes, null), by place, ascending.
     std::vector<std::pair<std::size_t, std::string>> unescaped;
+    // What follows the pod, to the body's end, where that alone tells the nodes; else empty.
+    std::string_view rest;
 
     std::size_t size() const { return quoted.size(); }
     std::string_view name(std::size_t at) const {
@@ -81,6 +83,9 @@ class ExtenderReader {
 
     // The body may be moved, if it has no padding behind it (kBodyPadding); it is not changed.
     Expected<void> args(std::string& body, ExtenderArgs& out);
+    // The pod of a body that ends in the same bytes as one that was read before (`known.rest`), and
+    // so names the same nodes: only what is before them is read. Empty: that cannot be told so.
+    std::string_view pod_before(std::string& body, const ExtenderArgs& known);
     Expected<ExtenderBinding> binding(std::string& body);
     Expected<ExtenderPreemption> preemption(std::string& body);
 

@@ -204,7 +204,7 @@ bool Index::consistent(std::size_t nodes) const {
                 ++counts[column];
             }
             if (fresh != forest_->at(column, n) ||
-                (now && forest_->tie(n) != scorer_->tie(cluster_.node(NodeIndex(n))))) {
+                (now && forest_->ties()[n] != scorer_->tie(cluster_.node(NodeIndex(n))))) {
                 return false;
             }
         }

@@ -56,6 +56,7 @@ class Index final : public Census {
     void keys(std::size_t column, std::span<const NodeIndex> nodes, std::span<Key> out) const {
         forest_->gather(column, nodes, out);
     }
+    std::span<const Tie> ties() const { return forest_->ties(); }  // by node
     // Of a class without a column by looking at every node.
     std::int64_t hosts(ClassIndex demand_class) const override;
     // Calls visit(NodeIndex) for every node on which the class fits, in node order.

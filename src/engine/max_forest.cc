@@ -47,11 +47,17 @@ class TiledForest final : public MaxForest {
     }
     void gather(std::size_t column, std::span<const NodeIndex> nodes,
                 std::span<Key> keys) const override {
+        // All that at() would look up again for each of thousands of nodes.
+        const Tile* const tiles = levels_[0].data() + column / kRun;
+        const std::size_t runs = runs_;
+        const std::size_t in_run = column % kRun;
         for (std::size_t i = 0; i < nodes.size(); ++i) {
-            keys[i] = nodes[i].valid() ? TiledForest::at(column, nodes[i].slot()) : 0;
+            const std::size_t node = nodes[i].slot();
+            keys[i] =
+                nodes[i].valid() ? key_of(tiles[node / kBlock * runs][node % kBlock][in_run]) : 0;
         }
     }
-    Tie tie(std::size_t node) const override { return ties_[node]; }
+    std::span<const Tie> ties() const override { return ties_; }
 
     void write(const NodeKeys& written) override;
     void prefetch(std::size_t node, const std::uint64_t* touched) const override;

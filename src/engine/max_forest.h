@@ -39,7 +39,7 @@ class MaxForest {
     // The keys of these nodes in their order, 0 for none().
     virtual void gather(std::size_t column, std::span<const NodeIndex> nodes,
                         std::span<Key> keys) const = 0;
-    virtual Tie tie(std::size_t node) const = 0;
+    virtual std::span<const Tie> ties() const = 0;  // by node
 
     // A node's keys, all that are not 0. `touched` has a bit per column: set where the key was not
     // 0 before or is not 0 now.

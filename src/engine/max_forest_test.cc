@@ -157,7 +157,7 @@ TEST(MaxForest, KeyBeforeTieBeforeOrder) {
     EXPECT_EQ(forest.best(0), 35U);
     write(forest, 36, 1, {8});
     EXPECT_EQ(forest.best(0), 36U);
-    EXPECT_EQ(forest.tie(36), 1U);
+    EXPECT_EQ(forest.ties()[36], 1U);
     // The largest key and tie there are.
     write(forest, 39, kMost, {std::numeric_limits<Key>::max()});
     EXPECT_EQ(forest.best(0), 39U);

@@ -427,7 +427,7 @@ Placer::Ranking Placer::rank(ClassIndex demand_class, std::span<const NodeIndex>
             keys[i] = among[i].valid() ? key_on(among[i], plain, draw) : 0;
         }
     }
-    return {select(among, keys), draw};
+    return {select(among, keys, column >= 0), draw};
 }
 
 std::optional<Placer::Ranking> Placer::rank_near(const GroupOf& group, ClassIndex demand_class,
@@ -445,7 +445,7 @@ std::optional<Placer::Ranking> Placer::rank_near(const GroupOf& group, ClassInde
     for (std::size_t i = 0; i < among.size(); ++i) {
         keys[i] = among[i].valid() ? key_on(among[i], near, draw) : 0;
     }
-    return Ranking{select(among, keys), draw};
+    return Ranking{select(among, keys, false), draw};
 }
 
 // What the index would hold for a class that has no column.
@@ -456,8 +456,10 @@ Key Placer::key_on(NodeIndex node, const DecisionScores& scores, std::uint64_t d
     return fits ? scores.key(node) : 0;
 }
 
-// By the same rule as the index, whatever the order in which the nodes are named.
-std::size_t Placer::select(std::span<const NodeIndex> among, std::span<const Key> keys) {
+// By the same rule as the index, whatever the order in which the nodes are named. `indexed`: the
+// keys are the index's, which then has the ties, too.
+std::size_t Placer::select(std::span<const NodeIndex> among, std::span<const Key> keys,
+                           bool indexed) {
     const Scorer& scorer = index_->scorer();
     if (scorer.selection() == Selection::uniform) {
         std::vector<std::size_t> fitting;
@@ -482,12 +484,14 @@ std::size_t Placer::select(std::span<const NodeIndex> among, std::span<const Key
         return a.tie != b.tie ? a.tie > b.tie : among[a.at] < among[b.at];
     };
     const bool wants_second = scorer.selection() == Selection::second_best;
+    const std::span<const Tie> ties = indexed ? index_->ties() : std::span<const Tie>();
     for (std::size_t i = 0; i < among.size(); ++i) {
         // Most nodes end here: a tie is looked at where it can decide.
         if (keys[i] == 0 || keys[i] < (wants_second ? second : first).key) {
             continue;
         }
-        const Best one{i, keys[i], scorer.tie(cluster_.node(among[i]))};
+        const Best one{i, keys[i],
+                       indexed ? ties[among[i].slot()] : scorer.tie(cluster_.node(among[i]))};
         if (first.at == SIZE_MAX || before(one, first)) {
             second = std::exchange(first, one);
         } else if (wants_second && among[i] != among[first.at] &&

@@ -157,7 +157,7 @@ class Placer {
                                          std::uint64_t draw, DeviceList& devices) const;
     bool grantable(NodeIndex node, const DecisionScores& scores, std::uint64_t draw);
     Key key_on(NodeIndex node, const DecisionScores& scores, std::uint64_t draw);
-    std::size_t select(std::span<const NodeIndex> among, std::span<const Key> keys);
+    std::size_t select(std::span<const NodeIndex> among, std::span<const Key> keys, bool indexed);
     void nodes_replaced();
     void start_index(std::shared_ptr<const Scorer> scorer, std::span<const ClassIndex> columns);
     std::shared_ptr<const Scorer> learn_anew(const Census& census);

@@ -14,6 +14,7 @@
 #include "codec/extender_json.h"
 #include "model/pod.h"
 #include "role/extender/extender.h"
+#include "role/extender/node_list.h"
 
 namespace tessera {
 
@@ -47,6 +48,8 @@ class Desk {
         std::vector<Responder> waiting;
     };
     std::map<std::string, Bind, std::less<>> binds;  // by "namespace/name/uid"
+
+    NodeLists node_lists;
 
   private:
     Mirror& mirror_;
@@ -106,11 +109,9 @@ struct Call {
     Refuse refuse;
 };
 
-// Buffers of a thread, kept from call to call: a list of 5,000 names allocates nothing.
+// Buffers of a thread, kept from call to call.
 struct Scratch {
     ExtenderReader reader;
-    ExtenderArgs args;
-    std::vector<NodeIndex> candidates;
     std::vector<std::uint8_t> marks;  // refusals of a filter, scores of a prioritize
 
     static Scratch& of_thread();
@@ -120,8 +121,5 @@ struct Scratch {
 
 // {"Error":"..."}
 HttpResponse error_answer(int status, std::string_view message);
-// The request's nodes in the mirror's terms; none() for those that it does not know.
-void find_candidates(const Mirror& mirror, const ExtenderArgs& args,
-                     std::vector<NodeIndex>& candidates);
 
 }  // namespace tessera

@@ -7,12 +7,11 @@
 namespace tessera {
 
 HttpResponse explain_pod(Desk& desk, Call& call) {
-    Scratch& scratch = Scratch::of_thread();
-    scratch.trim();
-    if (const auto read = scratch.reader.args(call.request.body, scratch.args); !read) {
+    ExtenderArgs args;
+    if (const auto read = Scratch::of_thread().reader.args(call.request.body, args); !read) {
         return error_answer(400, read.error().message);
     }
-    const auto pod = read_pod_json(scratch.args.pod.empty() ? call.request.body : scratch.args.pod);
+    const auto pod = read_pod_json(args.pod.empty() ? call.request.body : args.pod);
     if (!pod) {
         return error_answer(400, "the pod cannot be read: " + pod.error().message);
     }

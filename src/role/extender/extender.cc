@@ -58,23 +58,13 @@ Scratch& Scratch::of_thread() {
 
 void Scratch::trim() {
     constexpr std::size_t kKeptNodes = 65'536;
-    if (args.quoted.capacity() > kKeptNodes || candidates.capacity() > kKeptNodes) {
+    if (marks.capacity() > kKeptNodes) {
         *this = Scratch();
     }
 }
 
 HttpResponse error_answer(int status, std::string_view message) {
     return {.status = status, .body = write_binding_result(message)};
-}
-
-void find_candidates(const Mirror& mirror, const ExtenderArgs& args,
-                     std::vector<NodeIndex>& candidates) {
-    candidates.resize(args.size());
-    NodeIndex before;
-    for (std::size_t at = 0; at < args.size(); ++at) {
-        candidates[at] = mirror.find_node(args.name(at), before);
-        before = candidates[at].valid() ? candidates[at] : before;
-    }
 }
 
 Extender::Extender(Mirror& mirror, std::mutex& mutex, ExtenderPorts ports)

@@ -33,6 +33,7 @@ std::size_t Mirror::in_doubt_count() const { return state_->in_doubt(); }
 NodeIndex Mirror::find_node(std::string_view name, NodeIndex hint) const {
     return state_->find_node(name, hint);
 }
+std::uint64_t Mirror::nodes_epoch() const { return state_->nodes_epoch(); }
 std::string_view Mirror::node_name(NodeIndex node) const { return state_->node_name(node); }
 
 Expected<Fit> Mirror::filter(const Pod& pod, std::span<const NodeIndex> candidates,

@@ -163,6 +163,8 @@ class Mirror {
     // The node's index; NodeIndex::none() when it is not known. Names of one call after the other
     // mostly come in the same order: `hint` is the node that came before.
     NodeIndex find_node(std::string_view name, NodeIndex hint = NodeIndex::none()) const;
+    // Changes with every node that comes or goes: until then find_node() answers as before.
+    std::uint64_t nodes_epoch() const;
     std::string_view node_name(NodeIndex node) const;
 
     // Judges every candidate (none(): not known, does not fit) and holds the best one's share for

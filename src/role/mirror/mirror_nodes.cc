@@ -76,6 +76,7 @@ void Mirror::State::start_when_listed() {
 void Mirror::State::set_present(NodeFacts& node, bool present) {
     present_ += present ? 1 : 0;
     present_ -= node.present ? 1 : 0;
+    nodes_epoch_ += node.present != present ? 1 : 0;
     node.present = present;
 }
 

@@ -85,16 +85,37 @@ void Mirror::State::settle(PodIndex index) {
 
 void Mirror::State::remove(PodIndex index) {
     settle(index);
+    const NodeIndex node = pods_[index].holds() ? pods_[index].node : NodeIndex();
     release(index);
     stop_awaiting(index);
     pods_.close(index);
+    guess_again_on(node);
 }
 
 void Mirror::State::let_go(PodIndex index) {
+    const NodeIndex node = pods_[index].holds() ? pods_[index].node : NodeIndex();
     release(index);
     if (!pods_[index].seen) {
         pods_.close(index);
     }
+    guess_again_on(node);
+}
+
+// Pods whose devices nobody tells may have been counted where there was no room, for want of a free
+// device then. Now there may be one.
+void Mirror::State::guess_again_on(NodeIndex node) {
+    if (node.valid() && gpus_over_committed(node)) {
+        look_again_at_pods_of(node);
+    }
+}
+
+bool Mirror::State::gpus_over_committed(NodeIndex node) const {
+    for (std::size_t gpu = 0; gpu < cluster().spec(node).gpus.size(); ++gpu) {
+        if (cluster().over_committed(node, GpuIndex(static_cast<GpuIndex::rep>(gpu)))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void Mirror::State::take_pod(const Pod& pod) {
@@ -215,12 +236,13 @@ Held Mirror::State::asked_share(const Pod& pod, NodeIndex node) {
 void Mirror::State::guess_devices(PodIndex index, const Pod& pod, Held& held) {
     const NodeIndex node = held.placement.node;
     if (pods_[index].stage == PodStage::foreign) {
-        // The guess of before stands; its own share must not be in its way.
+        // The guess of before stands, unless it was one too many; its own share must not be in its
+        // way.
         const auto known = ledger().placement(OwnerId::foreign(index.value()));
         const auto there = [&](const DeviceGrant& grant) {
             return grant.gpu.slot() < cluster().spec(node).gpus.size();
         };
-        if (known && known->node == node && !known->grants.empty() &&
+        if (known && known->node == node && !known->grants.empty() && !gpus_over_committed(node) &&
             std::all_of(known->grants.begin(), known->grants.end(), there)) {
             held.placement.grants = known->grants;
             return;
@@ -431,10 +453,12 @@ std::size_t Mirror::State::expire(Nanoseconds now, Nanoseconds heard) {
     const std::vector<PodIndex> ended = engine_->expire(now);
     for (PodIndex index : ended) {
         PodRecord& record = pods_[index];
+        const NodeIndex node = record.node;
         forget_share(record);
         if (!record.seen) {
             pods_.close(index);
         }
+        guess_again_on(node);
     }
     return ended.size() + end_missed(now);
 }

@@ -34,6 +34,7 @@ class Mirror::State {
     void config_map_changed(const ConfigMap& map);
     void config_map_gone(std::string_view space, std::string_view name);
     NodeIndex find_node(std::string_view name, NodeIndex hint) const;
+    std::uint64_t nodes_epoch() const { return nodes_epoch_; }
 
     // mirror_pods.cc
     void replace_pods(std::vector<Pod> pods);
@@ -112,6 +113,8 @@ class Mirror::State {
     void apply_unhealthy(std::string_view node);
     void set_present(NodeFacts& node, bool present);
     void look_again_at_pods_of(NodeIndex node);
+    void guess_again_on(NodeIndex node);
+    bool gpus_over_committed(NodeIndex node) const;
     void make_room_for_nodes();
     std::size_t names_known() const;
     void keep_classes_in_use();
@@ -194,11 +197,12 @@ class Mirror::State {
     mutable std::vector<Successor> successor_;
     std::map<std::string, UnhealthyGpus, std::less<>> unhealthy_;  // by node
     std::size_t present_ = 0;                                      // nodes that are there
-    std::size_t look_for_places_at_ = 0;                           // so many indices of nodes
-    std::size_t names_in_use_ = 0;                                 // when we looked last
+    std::size_t look_for_places_at_ = 0;  // so many indices of nodes
+    std::uint64_t nodes_epoch_ = 0;
+    std::size_t names_in_use_ = 0;  // when we looked last
     std::size_t models_in_use_ = 0;
-    std::size_t held_ = 0;                                         // pods that are held or binding
-    std::size_t in_doubt_ = 0;                                     // of those, in doubt
+    std::size_t held_ = 0;      // pods that are held or binding
+    std::size_t in_doubt_ = 0;  // of those, in doubt
     std::map<std::string, std::vector<PodIndex>, std::less<>> awaiting_;  // by node not known
     std::uint32_t pod_lists_ = 0;
     std::map<std::string, std::optional<Nanoseconds>> missed_;  // uid, and until when it counts

@@ -345,8 +345,10 @@ TEST_F(MirrorTest, MembersOfAGroupAreKeptTogether) {
     const Asked asked{"kubeshare", kNow};
     const Pod alone = gpu_pod("alone", 4);
     start();
-    const std::size_t there = mirror_.filter(first, both(), asked)->best;
-    EXPECT_EQ(mirror_.rank(alone, both(), asked)->best, 1 - there) << "an empty node is better";
+    const std::vector<NodeIndex> only_b{mirror_.find_node("b")};
+    ASSERT_EQ(mirror_.filter(first, only_b, asked)->best, 0U);
+    constexpr std::size_t there = 1;
+    EXPECT_EQ(mirror_.rank(alone, both(), asked)->best, 0U) << "of equal ones the first";
     EXPECT_EQ(mirror_.rank(second, both(), asked)->best, there);
     EXPECT_EQ(mirror_.filter(second, both(), asked)->best, there);
     // Its own share does not draw it, and it is still there.
@@ -361,8 +363,34 @@ TEST_F(MirrorTest, MembersOfAGroupAreKeptTogether) {
     mirror_.pod_gone(second);
     EXPECT_EQ(mirror_.pod_count(), 0U);
     mirror_.pod_changed(first);
-    EXPECT_EQ(mirror_.rank(alone, both(), asked)->best, 1 - there);
+    EXPECT_EQ(mirror_.rank(alone, both(), asked)->best, 0U);
     EXPECT_EQ(mirror_.filter(second, both(), asked)->best, there);
+}
+
+// Bound by others, whole, and nothing tells the device.
+Pod whole_pod(const std::string& name, const std::string& node) {
+    Pod pod = read_pod_json(fmt::format(
+                                R"({{"metadata":{{"name":"{0}","uid":"uid-{0}"}},
+            "spec":{{"containers":[{{"name":"main","resources":{{
+                "limits":{{"nvidia.com/gpu":"1"}}}}}}]}}}})",
+                                name))
+                  .value();
+    pod.node_name = node;
+    return pod;
+}
+
+TEST_F(MirrorTest, AGuessThatWasOneTooManyIsMadeAgainWhenADeviceIsFree) {
+    start();
+    const std::vector<NodeIndex> only_a{mirror_.find_node("a")};
+    mirror_.pod_changed(whole_pod("first", "a"));
+    ASSERT_EQ(mirror_.filter(gpu_pod("held", 8), only_a, {"", kNow})->fitting, 1U);
+    mirror_.pod_changed(whole_pod("second", "a"));
+    // The hold ends: the second pod is on the device that it had.
+    mirror_.expire(Nanoseconds(kNow.value() * 1000), Nanoseconds(kNow.value() * 1000));
+    for (const auto& shares : mirror_.report(only_a.front()).gpus) {
+        EXPECT_EQ(shares.size(), 1U);
+    }
+    EXPECT_EQ(mirror_.filter(gpu_pod("late", 1), only_a, {"", kNow})->fitting, 0U);
 }
 
 TEST_F(MirrorTest, ADeviceThatFellIllTakesNoShareThatWasHeldOnIt) {
