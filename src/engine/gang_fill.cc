@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -104,7 +105,29 @@ std::vector<GangFill::Room> GangFill::rooms() {
             rooms[n].any_number += here[n];
         }
     }
+    if (!exact()) {
+        const LeastAsked least = least_asked();
+        for (std::size_t n = 0; n < rooms.size(); ++n) {
+            const std::int64_t most = room_for(engine_.cluster(), nodes[n], least, kAnyNumber);
+            rooms[n].members = std::min(rooms[n].members, most);
+        }
+    }
     return rooms;
+}
+
+// Unlike classes share a node: each member takes at least this.
+LeastAsked GangFill::least_asked() const {
+    LeastAsked least;
+    for (const GangPeers& peers : peers_) {
+        for (ClassIndex one : peers.classes) {
+            const DemandClass& asks = wanted(one);
+            least.cpu_milli = std::min(least.cpu_milli, asks.cpu.value());
+            least.memory_mib = std::min(least.memory_mib, asks.memory.value());
+            least.gpu_milli =
+                std::min(least.gpu_milli, asks.admin_access ? 0 : asks.gpu_milli_total);
+        }
+    }
+    return least;
 }
 
 bool GangFill::exact() const {
@@ -140,17 +163,14 @@ void GangFill::find_leaves(std::span<const NodeIndex> nodes, const Asked& asked)
 void GangFill::place_near(std::span<const NodeIndex> nodes, std::size_t level) {
     for (const GangPeers& peers : peers_) {
         for (std::size_t a = 0; a < peers.classes.size(); ++a) {
-            const auto count = std::ssize(waiting(peers));
-            if (count == 0) {
+            Asked asked{peers, a, peers.classes[a], waiting(peers)};
+            if (asked.left() == 0) {
                 break;
             }
-            const Asked asked{peers, a, peers.classes[a]};
             find_leaves(nodes, asked);
             std::vector<std::size_t> all(leaves_.size());
-            for (std::size_t i = 0; i < all.size(); ++i) {
-                all[i] = i;
-            }
-            fill(all, level, asked, count);
+            std::iota(all.begin(), all.end(), std::size_t{0});
+            fill(all, level, asked, asked.left());
         }
     }
 }
@@ -159,73 +179,72 @@ void GangFill::place_near(std::span<const NodeIndex> nodes, std::size_t level) {
 std::vector<GangFill::Site> GangFill::sites_of(std::span<const std::size_t> leaves,
                                                std::size_t level) const {
     std::vector<Site> sites;
-    std::map<DomainIndex, std::size_t> known;
+    sites.reserve(level > 1 ? 0 : leaves.size());
+    std::vector<std::size_t> site_of;  // by domain
     for (std::size_t i : leaves) {
         const Site& leaf = leaves_[i];
         const DomainIndex in = level > 1 ? domain(level - 1, leaf.node) : DomainIndex();
-        const std::size_t at =
-            in.valid() ? known.try_emplace(in, sites.size()).first->second : sites.size();
-        if (at == sites.size()) {
+        if (!in.valid()) {
+            sites.push_back(leaf);
+            continue;
+        }
+        site_of.resize(std::max(site_of.size(), in.slot() + 1), SIZE_MAX);
+        if (site_of[in.slot()] == SIZE_MAX) {
+            site_of[in.slot()] = sites.size();
             sites.push_back({.node = leaf.node});
         }
-        Site& site = sites[at];
+        Site& site = sites[site_of[in.slot()]];
         site.room += leaf.room;
         site.near += leaf.near;
-        if (std::tuple(leaf.key, leaf.tie) > std::tuple(site.key, site.tie)) {
-            site.key = leaf.key;
-            site.tie = leaf.tie;
-        }
+        std::tie(site.key, site.tie) =
+            std::max(std::tuple(site.key, site.tie), std::tuple(leaf.key, leaf.tie));
         site.leaves.push_back(i);
     }
-    std::sort(sites.begin(), sites.end(), [](const Site& a, const Site& b) {
-        return std::tuple(b.near, b.room, b.key, b.tie, a.node) <
-               std::tuple(a.near, a.room, a.key, a.tie, b.node);
-    });
     return sites;
 }
 
-// The first, or of those that are as near and have room for all the one with the least room.
+// Who is near, then who has the most room, then whom the policy likes best.
+bool GangFill::before(const Site& a, const Site& b) {
+    return std::tuple(b.near, b.room, b.key, b.tie, a.node) <
+           std::tuple(a.near, a.room, a.key, a.tie, b.node);
+}
+
+// Of sites in that order the first; or, of those that are as near and have room for all, the first
+// with the least room.
 std::size_t GangFill::next_site(std::span<const Site> sites, std::int64_t count) {
     std::size_t best = 0;
     for (std::size_t i = 1;
-         i < sites.size() && sites[i].room >= count && (sites[i].near > 0) == (sites[0].near > 0);
-         ++i) {
+         i < sites.size() && sites[i].room >= count && sites[i].near == sites[0].near; ++i) {
         best = sites[i].room < sites[best].room ? i : best;
     }
     return best;
 }
 
-std::int64_t GangFill::fill(std::span<const std::size_t> leaves, std::size_t level,
-                            const Asked& asked, std::int64_t count) {
+void GangFill::fill(std::span<const std::size_t> leaves, std::size_t level, Asked& asked,
+                    std::int64_t count) {
     std::vector<Site> sites = sites_of(leaves, level);
-    std::int64_t placed = 0;
-    for (std::size_t at = 0; at < sites.size() && placed < count; ++at) {
-        const std::size_t next = at + next_site(std::span(sites).subspan(at), count - placed);
-        std::rotate(sites.begin() + static_cast<std::ptrdiff_t>(at),
-                    sites.begin() + static_cast<std::ptrdiff_t>(next),
-                    sites.begin() + static_cast<std::ptrdiff_t>(next) + 1);
-        const Site& site = sites[at];
-        const std::int64_t here = std::min(site.room, count - placed);
-        placed += level > 1 && site.leaves.size() > 1 ? fill(site.leaves, level - 1, asked, here)
-                                                      : place_on(site.node, asked, here);
+    std::sort(sites.begin(), sites.end(), before);
+    const std::int64_t end = asked.left() - count;
+    for (std::size_t at = 0; at < sites.size() && asked.left() > end; ++at) {
+        const auto first = sites.begin() + static_cast<std::ptrdiff_t>(at);
+        const std::size_t next = next_site({first, sites.end()}, asked.left() - end);
+        std::rotate(first, first + static_cast<std::ptrdiff_t>(next),
+                    first + static_cast<std::ptrdiff_t>(next) + 1);
+        const std::int64_t here = std::min(sites[at].room, asked.left() - end);
+        if (sites[at].leaves.empty()) {
+            place_on(sites[at].node, asked, here);
+        } else {
+            fill(sites[at].leaves, level - 1, asked, here);
+        }
     }
-    return placed;
 }
 
-std::int64_t GangFill::place_on(NodeIndex node, const Asked& asked, std::int64_t count) {
-    std::int64_t placed = 0;
-    for (std::size_t member : asked.peers.members) {
-        if (placed == count) {
-            break;
-        }
-        if (!placed_[member]) {
-            if (!place_one(node, member, asked, count - placed)) {
-                break;
-            }
-            ++placed;
+void GangFill::place_on(NodeIndex node, Asked& asked, std::int64_t count) {
+    for (; count > 0; --count, ++asked.next) {
+        if (!place_one(node, asked.waiting[asked.next], asked, count)) {
+            return;
         }
     }
-    return placed;
 }
 
 bool GangFill::place_one(NodeIndex node, std::size_t member, const Asked& asked,

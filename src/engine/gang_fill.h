@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/gang_placement.h"
+#include "engine/gang_room.h"
 #include "engine/statement.h"
 
 namespace tessera {
@@ -61,25 +62,32 @@ class GangFill {
         Key key = 0;
         Tie tie = 0;
         NodeIndex node;                        // of a domain: its first
-        std::vector<std::size_t> leaves = {};  // of a domain: into leaves_
+        std::vector<std::size_t> leaves = {};  // of a domain, into leaves_; of a node none
     };
+    // Members of one class that look for a place by one of their alternatives.
     struct Asked {
         const GangPeers& peers;
         std::size_t alternative = 0;
         ClassIndex demand_class{};
+        std::vector<std::size_t> waiting = {};
+        std::size_t next = 0;  // of waiting
+
+        std::int64_t left() const { return std::ssize(waiting) - static_cast<std::int64_t>(next); }
     };
 
     void gather_peers();
+    LeastAsked least_asked() const;
     const DemandClass& wanted(ClassIndex one) const { return placer_.classes()[one]; }
     std::vector<std::size_t> waiting(const GangPeers& peers) const;
     void note(const Placement& placement, int sign);
 
     void find_leaves(std::span<const NodeIndex> nodes, const Asked& asked);
     std::vector<Site> sites_of(std::span<const std::size_t> leaves, std::size_t level) const;
+    static bool before(const Site& a, const Site& b);
     static std::size_t next_site(std::span<const Site> sites, std::int64_t count);
-    std::int64_t fill(std::span<const std::size_t> leaves, std::size_t level, const Asked& asked,
-                      std::int64_t count);
-    std::int64_t place_on(NodeIndex node, const Asked& asked, std::int64_t count);
+    void fill(std::span<const std::size_t> leaves, std::size_t level, Asked& asked,
+              std::int64_t count);
+    void place_on(NodeIndex node, Asked& asked, std::int64_t count);
     bool place_one(NodeIndex node, std::size_t member, const Asked& asked, std::int64_t together);
     std::optional<Placement> choose(NodeIndex node, const Asked& asked, std::int64_t together);
 

@@ -13,6 +13,12 @@ std::int64_t times(std::int64_t there, std::int64_t each, std::int64_t most) {
     return each <= 0 ? most : std::min(most, there / each);
 }
 
+// What is shown as idle is never more than a whole device, which over-commitment may exceed.
+std::int64_t idle_milli(const Cluster& cluster, NodeIndex node, std::size_t gpu) {
+    const Device* device = cluster.device(node, GpuIndex(static_cast<std::uint8_t>(gpu)));
+    return std::max(0, cluster.options().milli_per_gpu.value() - device->milli);
+}
+
 // How often one part of the class goes on the device.
 std::int64_t parts_on(const Cluster& cluster, NodeIndex node, std::size_t gpu,
                       const DemandClass& wanted, const GpuRequest& part, std::int64_t most) {
@@ -64,6 +70,19 @@ std::int64_t room_for(const Cluster& cluster, NodeIndex node, const DemandClass&
         return std::max<std::int64_t>(0, most);
     }
     return room_on_devices(cluster, node, wanted, most);
+}
+
+std::int64_t room_for(const Cluster& cluster, NodeIndex node, const LeastAsked& least,
+                      std::int64_t most) {
+    const NodeState& state = cluster.node(node);
+    std::int64_t idle = 0;
+    for (std::size_t gpu = 0; gpu < state.gpu_count; ++gpu) {
+        idle += idle_milli(cluster, node, gpu);
+    }
+    most = std::min<std::int64_t>(most, state.free_pods);
+    most = times(state.free_cpu_milli, least.cpu_milli, most);
+    most = times(state.free_memory_mib, least.memory_mib, most);
+    return times(idle, least.gpu_milli, most);
 }
 
 bool room_is_exact(const DemandClass& wanted) {

@@ -18,6 +18,15 @@ std::int64_t room_for(const Cluster& cluster, NodeIndex node, const DemandClass&
 // Whether room_for() is exact, whatever devices are chosen.
 bool room_is_exact(const DemandClass& wanted);
 
+// No more pods than this find room on the node, if each takes at least so much.
+struct LeastAsked {
+    std::int64_t cpu_milli = INT64_MAX;
+    std::int64_t memory_mib = INT64_MAX;
+    std::int64_t gpu_milli = INT64_MAX;  // of all its devices
+};
+std::int64_t room_for(const Cluster& cluster, NodeIndex node, const LeastAsked& least,
+                      std::int64_t most);
+
 // The device that a share goes to when `count` of them are to be together: one that the gang is on
 // already, then the fullest that takes all of them, then the one that takes most. None when it is
 // no share, or fits nowhere.
