@@ -1,9 +1,10 @@
 // Preemption: ms to find room among running pods for a pod that fits nowhere, and its victims
 //
-// Nodes of 8 GPUs, full of shares. "even": four equal shares on each GPU, of one importance or of
-// many. "mixed": shares and whole GPUs as a policy placed them, of many importances, a tenth of the
-// pods under a budget that lets one go, some never preempted. Asked for is one guaranteed pod.
-// Every case is asked of several clusters; time is CPU time of the whole plan.
+// Nodes of 8 GPUs, full of shares. "even": four equal shares on each GPU, "tenths": ten, of one
+// importance or of many. "mixed": shares and whole GPUs as a policy placed them, of many
+// importances, a tenth of the pods under a budget that lets one go, some never preempted. Asked for
+// is one guaranteed pod. Every case is asked of several clusters; time is CPU time of the whole
+// plan.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -36,6 +37,7 @@ struct Case {
     std::uint32_t nodes = 125;
     std::uint16_t asked_gpus = 8;
     bool mixed = false;
+    std::int32_t share = 250;  // of even ones
     bool one_importance = false;
 };
 
@@ -45,6 +47,10 @@ constexpr Case kCases[] = {
     {.name = "even_4_gpus", .asked_gpus = 4},
     {.name = "even_4_gpus_equal", .asked_gpus = 4, .one_importance = true},
     {.name = "even_1_gpu", .asked_gpus = 1},
+    {.name = "tenths_8_gpus", .share = 100},
+    {.name = "tenths_4_gpus", .asked_gpus = 4, .share = 100},
+    {.name = "tenths_4_gpus_equal", .asked_gpus = 4, .share = 100, .one_importance = true},
+    {.name = "tenths_1_gpu", .asked_gpus = 1, .share = 100},
     {.name = "mixed_8_gpus", .mixed = true},
     {.name = "mixed_4_gpus", .asked_gpus = 4, .mixed = true},
     {.name = "mixed_1_gpu", .asked_gpus = 1, .mixed = true},
@@ -110,7 +116,7 @@ void fill(Engine& engine, Door& door, const Case& asked, Rng& rng) {
     const std::vector<std::pair<int, int>> sizes =
         asked.mixed ? std::vector<std::pair<int, int>>{{1, 100}, {1, 250}, {1, 250},  {1, 400},
                                                        {1, 500}, {1, 700}, {1, 1000}, {2, 1000}}
-                    : std::vector<std::pair<int, int>>{{1, 250}};
+                    : std::vector<std::pair<int, int>>{{1, asked.share}};
     for (int misses = 0; misses < 20;) {
         const auto [gpus, milli] = sizes[rng.below(sizes.size())];
         const PodIndex pod(static_cast<std::uint32_t>(door.pods.size()));

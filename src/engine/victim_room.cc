@@ -1,6 +1,7 @@
 #include "engine/victim_room.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "policy/devices.h"
 
@@ -39,9 +40,10 @@ VictimRoom::VictimRoom(const Ledger& ledger, NodeIndex node, std::vector<const D
     }
 }
 
-void VictimRoom::add_unit(std::span<const OwnerId> owners) {
+void VictimRoom::add_unit(std::span<const OwnerId> owners, std::int64_t weight) {
     const auto unit = static_cast<std::uint32_t>(pieces_.size());
     Piece& piece = pieces_.emplace_back();
+    piece.weight = weight;
     std::array<GpuUse, kMaxGpusPerNode> devices{};
     for (OwnerId owner : owners) {
         const auto known = ledger_.find(owner);
@@ -150,71 +152,88 @@ std::optional<std::int64_t> VictimRoom::count_to(std::int64_t amount,
     return amount > 0 ? std::nullopt : std::optional(count);
 }
 
-std::optional<std::int64_t> VictimRoom::missing() const {
-    std::optional<std::int64_t> least;
+std::optional<VictimRoom::Missing> VictimRoom::missing() const {
+    std::optional<Missing> least;
     for (const DemandClass* one : wanted_) {
-        if (const auto here = missing_for(*one); here && (!least || *here < *least)) {
-            least = here;
+        if (const auto here = missing_for(*one)) {
+            least = least.value_or(*here);
+            least->units = std::min(least->units, here->units);
+            least->weight = std::min(least->weight, here->weight);
         }
     }
     return least;
 }
 
-std::optional<std::int64_t> VictimRoom::missing_for(const DemandClass& wanted) const {
+std::optional<VictimRoom::Missing> VictimRoom::missing_for(const DemandClass& wanted) const {
+    std::optional<Missing> most = missing_on_devices(wanted);
     const Short lacks = shortage(wanted);
-    std::int64_t most = 0;
     for (const auto& needed :
          {count_to(lacks.cpu_milli, by_cpu_), count_to(lacks.memory_mib, by_memory_),
-          count_to(lacks.pods, by_pods_), missing_on_devices(wanted)}) {
-        if (!needed) {
+          count_to(lacks.pods, by_pods_)}) {
+        if (!needed || !most) {
             return std::nullopt;
         }
-        most = std::max(most, *needed);
+        most->units = std::max(most->units, *needed);
     }
     return most;
 }
 
 // The devices that need the fewest, as many as one request asks for. Different requests may share
 // devices, so only one of them is looked at.
-std::optional<std::int64_t> VictimRoom::missing_on_devices(const DemandClass& wanted) const {
+std::optional<VictimRoom::Missing> VictimRoom::missing_on_devices(const DemandClass& wanted) const {
     if (!wanted.wants_gpu() || wanted.admin_access) {
-        return 0;
+        return Missing();
     }
     const GpuRequest& request = widest_request(wanted);
+    std::array<std::int64_t, kMaxGpusPerNode> units{};
     std::array<std::int64_t, kMaxGpusPerNode> weights{};
     std::size_t devices = 0;
     for (std::size_t gpu = 0; gpu < now_.state().gpu_count; ++gpu) {
         if (usable(now_.kind(gpu), wanted, request)) {
-            if (const auto weight = device_weight(gpu, request)) {
-                weights[devices++] = *weight;
+            if (const auto here = missing_on(gpu, request)) {
+                units[devices] = here->units;
+                weights[devices++] = here->weight;
             }
         }
     }
     if (devices < request.gpus) {
         return std::nullopt;
     }
-    std::sort(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(devices));
-    std::int64_t sum = 0;
-    for (std::size_t i = 0; i < request.gpus; ++i) {
-        sum += weights[i];
-    }
-    return (sum + kUnit - 1) / kUnit;
+    const auto sum_of_least = [&](auto& values) {
+        std::sort(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(devices));
+        return std::accumulate(values.begin(), values.begin() + request.gpus, std::int64_t{0});
+    };
+    return Missing{(sum_of_least(units) + kUnit - 1) / kUnit, sum_of_least(weights)};
 }
 
 // Everybody must leave a device that is wanted whole.
-std::optional<std::int64_t> VictimRoom::all_on(std::size_t gpu) const {
+std::optional<VictimRoom::Missing> VictimRoom::all_on(std::size_t gpu) const {
     if (most_.device(gpu).shares > 0) {
         return std::nullopt;
     }
-    std::int64_t weight = 0;
+    Missing missing;
     for (const Holder& holder : devices_[gpu].by_milli) {
-        weight += open(holder.unit) ? kUnit / std::ssize(pieces_[holder.unit].devices) : 0;
+        if (open(holder.unit)) {
+            const Piece& piece = pieces_[holder.unit];
+            missing.units += kUnit / std::ssize(piece.devices);
+            missing.weight += piece.weight / std::ssize(piece.devices);
+        }
     }
-    return weight;
+    return missing;
 }
 
-std::optional<std::int64_t> VictimRoom::device_weight(std::size_t gpu,
-                                                      const GpuRequest& request) const {
+std::int64_t VictimRoom::lightest_on(std::size_t gpu) const {
+    std::int64_t least = INT64_MAX;
+    for (const Holder& holder : devices_[gpu].by_milli) {
+        if (open(holder.unit)) {
+            least = std::min(least, pieces_[holder.unit].weight);
+        }
+    }
+    return least;
+}
+
+std::optional<VictimRoom::Missing> VictimRoom::missing_on(std::size_t gpu,
+                                                          const GpuRequest& request) const {
     if (request.whole()) {
         return all_on(gpu);
     }
@@ -231,7 +250,14 @@ std::optional<std::int64_t> VictimRoom::device_weight(std::size_t gpu,
     }
     const bool full = now_.state().gpus[gpu].free_slots == 0;
     const std::int64_t count = std::max({*for_milli, *for_memory, std::int64_t{full ? 1 : 0}});
-    return count * kUnit / holders.widest;
+    if (count == 0) {
+        return Missing();
+    }
+    const std::int64_t lightest = lightest_on(gpu);
+    if (lightest == INT64_MAX) {
+        return std::nullopt;
+    }
+    return Missing{count * kUnit / holders.widest, count * (lightest / holders.widest)};
 }
 
 bool VictimRoom::matters(std::size_t unit) const {
@@ -272,8 +298,8 @@ std::pair<std::int64_t, std::uint8_t> VictimRoom::place_of(std::size_t unit,
     const GpuRequest& request = widest_request(wanted);
     for (const auto& [gpu, use] : pieces_[unit].devices) {
         if (gpu < now_.state().gpu_count && usable(now_.kind(gpu), wanted, request)) {
-            const auto weight = device_weight(gpu, request);
-            best = std::min(best, std::pair(weight.value_or(INT64_MAX - 1), gpu));
+            const auto here = missing_on(gpu, request);
+            best = std::min(best, std::pair(here ? here->units : INT64_MAX - 1, gpu));
         }
     }
     return best;

@@ -22,7 +22,8 @@ class VictimRoom {
     // Any of the wanted classes will do. Each unit is a set of owners; `gone` have left already.
     VictimRoom(const Ledger& ledger, NodeIndex node, std::vector<const DemandClass*> wanted,
                std::span<const OwnerId> gone);
-    void add_unit(std::span<const OwnerId> owners);
+    // `weight` is what its going costs; never negative.
+    void add_unit(std::span<const OwnerId> owners, std::int64_t weight);
     void units_complete();
 
     enum class Fate : std::uint8_t { open, goes, stays };
@@ -34,8 +35,13 @@ class VictimRoom {
     // Whether there is room when those that go have gone; and when the open ones have, too.
     bool fits() const { return fits(now_); }
     bool can_fit() const { return fits(most_); }
-    // At least so many of the open ones must go; nothing when not even all of them are enough.
-    std::optional<std::int64_t> missing() const;
+    // At least so many of the open ones must go, and at least so much weight; nothing when not even
+    // all of them are enough.
+    struct Missing {
+        std::int64_t units = 0;
+        std::int64_t weight = 0;
+    };
+    std::optional<Missing> missing() const;
 
     // Whether the unit holds anything of what is short without any victim.
     bool matters(std::size_t unit) const;
@@ -58,6 +64,7 @@ class VictimRoom {
         std::int64_t cpu_milli = 0;
         std::int64_t memory_mib = 0;
         std::int64_t pods = 0;
+        std::int64_t weight = 0;
     };
     struct Holder {
         std::int64_t amount = 0;
@@ -78,12 +85,13 @@ class VictimRoom {
     bool fits(const NodeCopy& copy) const;
     void move(NodeCopy& copy, std::size_t unit, bool give) const;
     Short shortage(const DemandClass& wanted) const;
-    std::optional<std::int64_t> missing_for(const DemandClass& wanted) const;
-    std::optional<std::int64_t> missing_on_devices(const DemandClass& wanted) const;
+    std::optional<Missing> missing_for(const DemandClass& wanted) const;
+    std::optional<Missing> missing_on_devices(const DemandClass& wanted) const;
     // In parts of a unit, each of which may free several devices at once.
-    std::optional<std::int64_t> device_weight(std::size_t gpu, const GpuRequest& request) const;
+    std::optional<Missing> missing_on(std::size_t gpu, const GpuRequest& request) const;
+    std::optional<Missing> all_on(std::size_t gpu) const;
     std::optional<std::int64_t> count_to(std::int64_t amount, const Holders& holders) const;
-    std::optional<std::int64_t> all_on(std::size_t gpu) const;
+    std::int64_t lightest_on(std::size_t gpu) const;
 
     const Ledger& ledger_;
     NodeIndex node_;

@@ -54,7 +54,7 @@ VictimSearch::VictimSearch(const VictimQuestion& question)
     : question_(question),
       room_(question.ledger, question.node, classes_of(question), question.gone) {
     for (const VictimUnit* one : question.units) {
-        room_.add_unit(one->owners);
+        room_.add_unit(one->owners, one->importance_sum);
     }
     room_.units_complete();
     read_budgets();
@@ -103,13 +103,14 @@ std::optional<VictimCost> VictimSearch::bound() {
             room_.set_fate(i, Fate::stays);
         }
     }
-    least.victims = std::max<std::int64_t>(1, room_.missing().value_or(1));
-    least.importance_sum = least.victims * unit(by_importance.front()).highest;
     if (question_.order == VictimOrder::fewest) {
         room_.open_all();  // more important ones may be fewer
-        least.victims = std::max<std::int64_t>(1, room_.missing().value_or(1));
     }
+    const auto missing = room_.missing().value_or(VictimRoom::Missing());
     room_.open_all();
+    least.victims = std::max<std::int64_t>(1, missing.units);
+    least.importance_sum =
+        std::max(missing.weight, least.victims * unit(by_importance.front()).highest);
     return least;
 }
 
@@ -140,6 +141,7 @@ VictimAnswer VictimSearch::search(bool ask_rules, const Limits& limits) {
     over_budget_ = false;
     complete_ = true;
     steps_ = 0;
+    least_highest_ = bound()->highest;
     greedy();
     room_.open_all();
     set_branch_order();
@@ -302,14 +304,18 @@ void VictimSearch::spare_in(std::span<const std::size_t> order) {
     offer(std::move(units), cost);
 }
 
-// Units that hold nothing that is short are left out, unless the door's rules may want them gone.
+// Units that hold nothing that is short are left out, unless the door's rules may want them gone;
+// and those that are too important to be in a better set than is known.
 void VictimSearch::set_branch_order() {
+    const bool by_importance = question_.order == VictimOrder::least_important;
+    const std::int64_t highest =
+        by_importance && best_ && best_->cost.violations == 0 ? best_->cost.highest : INT64_MAX;
     order_.clear();
     const DemandClass& wanted = question_.classes[question_.wanted.front()];
     std::vector<std::pair<std::int64_t, std::uint8_t>> places;
     for (std::size_t i = 0; i < question_.units.size(); ++i) {
         places.push_back(room_.place_of(i, wanted));
-        if (ask_rules_ || room_.matters(i)) {
+        if (unit(i).highest <= highest && (ask_rules_ || room_.matters(i))) {
             order_.push_back(i);
         } else {
             room_.set_fate(i, Fate::stays);
@@ -326,11 +332,15 @@ void VictimSearch::set_branch_order() {
 }
 
 // What any set costs that is made of those that go and of open ones from here on.
-VictimCost VictimSearch::at_least(std::int64_t more, std::size_t at) const {
+VictimCost VictimSearch::at_least(const VictimRoom::Missing& more, std::size_t at) const {
     VictimCost cost = cost_;
-    if (more > 0 && at < order_.size()) {
-        cost.victims += more;
-        cost.importance_sum += more * least_important_[at];
+    if (cost.highest < least_highest_) {
+        cost.highest = least_highest_;
+        cost.start = kNeverStarted;
+    }
+    if (more.units > 0 && at < order_.size()) {
+        cost.victims += more.units;
+        cost.importance_sum += std::max(more.weight, more.units * least_important_[at]);
     }
     return cost;
 }
@@ -346,7 +356,7 @@ void VictimSearch::explore(std::size_t at) {
         over_budget_ = over_budget_ || (!question_.violate_budgets && cost_.violations > 0);
         return;
     }
-    if (*more == 0 && room_.fits() && offer(with_fate(Fate::goes), cost_)) {
+    if (more->units == 0 && room_.fits() && offer(with_fate(Fate::goes), cost_)) {
         return;
     }
     while (at < order_.size() && !room_.open(order_[at])) {

@@ -122,7 +122,7 @@ class VictimSearch {
     void explore(std::size_t at);
     void explore_with(std::size_t unit, std::size_t at);
     void explore_without(std::size_t unit, std::size_t at);
-    VictimCost at_least(std::int64_t more, std::size_t at) const;
+    VictimCost at_least(const VictimRoom::Missing& more, std::size_t at) const;
     bool hopeless(const VictimCost& cost) const;
     std::int64_t charge(std::size_t unit, std::int32_t sign);
     bool offer(std::vector<std::size_t> units, const VictimCost& cost);
@@ -143,6 +143,7 @@ class VictimSearch {
     bool ask_rules_ = false;
     std::vector<std::size_t> order_;             // in which units are branched on
     std::vector<std::int64_t> least_important_;  // of order_, from there on
+    std::int64_t least_highest_ = -1;            // no set has a less important highest victim
     VictimCost cost_;
     std::optional<VictimSet> best_;
     std::size_t refused_ = 0;  // sets that the door's rules forbid
