@@ -39,6 +39,7 @@ struct Case {
     bool mixed = false;
     std::int32_t share = 250;  // of even ones
     bool one_importance = false;
+    bool cores = false;  // pods without GPUs; asked are 32 cores
 };
 
 constexpr Case kCases[] = {
@@ -54,6 +55,7 @@ constexpr Case kCases[] = {
     {.name = "mixed_8_gpus", .mixed = true},
     {.name = "mixed_4_gpus", .asked_gpus = 4, .mixed = true},
     {.name = "mixed_1_gpu", .asked_gpus = 1, .mixed = true},
+    {.name = "cores", .asked_gpus = 0, .cores = true},
     {.name = "mixed_8_gpus_1000_nodes", .nodes = 1'000, .mixed = true},
     {.name = "mixed_1_gpu_1000_nodes", .nodes = 1'000, .asked_gpus = 1, .mixed = true},
 };
@@ -110,15 +112,26 @@ std::vector<NodeSpec> nodes_of(std::uint32_t count) {
     return nodes;
 }
 
+Demand small_pod(const Case& asked, Rng& rng) {
+    if (asked.cores) {
+        Demand demand;
+        demand.cpu = MilliCpu(500 + 250 * static_cast<std::int64_t>(rng.below(15)));
+        demand.memory = MemoryMib(1'024 * static_cast<std::int64_t>(1 + rng.below(16)));
+        return demand;
+    }
+    using Size = std::pair<std::uint16_t, std::int32_t>;
+    static constexpr Size kMixed[] = {{1, 100}, {1, 250}, {1, 250},  {1, 400},
+                                      {1, 500}, {1, 700}, {1, 1000}, {2, 1000}};
+    const auto [gpus, milli] =
+        asked.mixed ? kMixed[rng.below(std::size(kMixed))] : Size{1, asked.share};
+    return demand_of(gpus, milli);
+}
+
 // Fills the cluster until nothing more fits.
 void fill(Engine& engine, Door& door, const Case& asked, Rng& rng) {
     static constexpr BudgetIndex kBudget[] = {BudgetIndex(0)};
-    const std::vector<std::pair<int, int>> sizes =
-        asked.mixed ? std::vector<std::pair<int, int>>{{1, 100}, {1, 250}, {1, 250},  {1, 400},
-                                                       {1, 500}, {1, 700}, {1, 1000}, {2, 1000}}
-                    : std::vector<std::pair<int, int>>{{1, asked.share}};
     for (int misses = 0; misses < 20;) {
-        const auto [gpus, milli] = sizes[rng.below(sizes.size())];
+        const Demand demand = small_pod(asked, rng);
         const PodIndex pod(static_cast<std::uint32_t>(door.pods.size()));
         Tenant tenant;
         tenant.priority = asked.one_importance ? 0 : static_cast<std::int32_t>(rng.below(5));
@@ -131,7 +144,7 @@ void fill(Engine& engine, Door& door, const Case& asked, Rng& rng) {
         if (asked.mixed && rng.below(40) == 0) {
             tenant.stay = Stay::never;
         }
-        if (engine.arrive(pod, engine.intern(demand_of(static_cast<std::uint16_t>(gpus), milli)))) {
+        if (engine.arrive(pod, engine.intern(demand))) {
             door.pods.push_back(tenant);
         } else {
             ++misses;
@@ -148,7 +161,8 @@ Result measure(const Case& asked, const Settings& settings) {
         Engine engine(nodes_of(asked.nodes), std::move(*policy), {.seed = round});
         Door door;
         fill(engine, door, asked, rng);
-        Demand demand = demand_of(asked.asked_gpus, 1000);
+        Demand demand = asked.cores ? Demand() : demand_of(asked.asked_gpus, 1000);
+        demand.cpu = MilliCpu(asked.cores ? 32'000 : 1'000);
         demand.priority = 100;
         const double begin = cpu_ms();
         const PreemptionPlan plan = plan_preemption(engine, kFirstPolicy, demand, door);

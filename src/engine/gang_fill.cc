@@ -282,7 +282,9 @@ std::optional<Placement> GangFill::choose(NodeIndex node, const Asked& asked,
             return placement_of(one, cluster, node, {*gpu});
         }
     }
-    return placer_.choose_on(node, asked.demand_class);
+    const DecisionScores scores = placer_.scores(cluster, asked.demand_class, {ask_.group});
+    return scores.by_group() ? placer_.choose_on(scores, node, placer_.draws().next())
+                             : placer_.choose_on(node, asked.demand_class);
 }
 
 void GangFill::place_plainly(std::span<const NodeIndex> nodes, Order order) {

@@ -19,6 +19,7 @@
 // search per member.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -56,6 +57,8 @@ enum class GangOutcome : std::uint8_t {
     too_few_members,  // fewer are known than the minimum
     no_room,          // in no allowed domain is there room for the minimum
 };
+inline constexpr std::array<std::string_view, 3> kGangOutcomeNames{"Placed", "TooFewMembers",
+                                                                   "NoRoom"};
 
 struct GangSeat {
     PodIndex pod;

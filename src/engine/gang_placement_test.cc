@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -219,6 +220,26 @@ TEST_F(GangTest, LateMembersComeToThoseThatRun) {
     const Demand huge = whole(8);
     const auto none = members(huge, 1);
     EXPECT_TRUE(plan({.group = kGang, .members = none, .minimum = 1, .running = running}).placed());
+}
+
+TEST_F(GangTest, APolicyThatKeepsGroupsTogetherChoosesDevicesNearThoseThatRun) {
+    build(2, 8, "kubeshare");
+    const Demand demand = whole(1);
+    const Placement there = testing_cluster::pod_on(NodeIndex(1), {{.request = {},
+                                                                    .gpu = GpuIndex(5),
+                                                                    .milli = kWholeGpu,
+                                                                    .memory = MemoryMib(16'384)}});
+    const PodIndex first(next_++);
+    ASSERT_TRUE(engine_->confirm(first, {kFirstPolicy, engine_->intern(demand), there, kGang}));
+    const std::vector<OwnerId> running{OwnerId::pod(first.value())};
+    const auto late = members(demand, 2);
+    const GangPlan found =
+        plan({.group = kGang, .members = late, .minimum = 3, .running = running});
+    ASSERT_EQ(found.seats.size(), 2U);
+    for (const GangSeat& seat : found.seats) {
+        EXPECT_EQ(seat.placement.node, NodeIndex(1));
+        EXPECT_EQ(std::abs(seat.placement.grants[0].gpu.value() - 5), 1);
+    }
 }
 
 TEST_F(GangTest, UnlikeMembersAndAlternatives) {

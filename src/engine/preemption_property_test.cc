@@ -408,10 +408,6 @@ class Plans {
         for (std::size_t i = 0; i < std::max<std::size_t>(1, demand.alternatives.size()); ++i) {
             classes.push_back(placer.intern(demand, i));
         }
-        const DemandClass& first = placer.classes()[classes.front()];
-        if (!engine_->cluster().admits(node, first.filter)) {
-            return;
-        }
         VictimSearch search({.ledger = engine_->ledger(),
                              .classes = placer.classes(),
                              .wanted = classes,

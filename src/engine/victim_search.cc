@@ -8,10 +8,14 @@
 namespace tessera {
 namespace {
 
+// Those that the node admits; none means that there is no room for the pod.
 std::vector<const DemandClass*> classes_of(const VictimQuestion& question) {
     std::vector<const DemandClass*> result;
     for (ClassIndex one : question.wanted) {
-        result.push_back(&question.classes[one]);
+        const DemandClass& wanted = question.classes[one];
+        if (question.ledger.cluster().admits(question.node, wanted.filter)) {
+            result.push_back(&wanted);
+        }
     }
     return result;
 }
