@@ -225,10 +225,9 @@ TEST_F(GangTest, LateMembersComeToThoseThatRun) {
 TEST_F(GangTest, APolicyThatKeepsGroupsTogetherChoosesDevicesNearThoseThatRun) {
     build(2, 8, "kubeshare");
     const Demand demand = whole(1);
-    const Placement there = testing_cluster::pod_on(NodeIndex(1), {{.request = {},
-                                                                    .gpu = GpuIndex(5),
-                                                                    .milli = kWholeGpu,
-                                                                    .memory = MemoryMib(16'384)}});
+    const Placement there = testing_cluster::pod_on(
+        NodeIndex(1),
+        {{.request = {}, .gpu = GpuIndex(5), .milli = kWholeGpu, .memory = MemoryMib(16'384)}});
     const PodIndex first(next_++);
     ASSERT_TRUE(engine_->confirm(first, {kFirstPolicy, engine_->intern(demand), there, kGang}));
     const std::vector<OwnerId> running{OwnerId::pod(first.value())};
