@@ -52,8 +52,6 @@ constexpr auto kTable = std::to_array<RefusalInfo>({
      "a volume claim of the pod does not exist, or is not bound yet"},
     {volume_in_use, preemption_may_help, "VolumeInUse",
      "a volume that only one pod may use at a time is in use"},
-    {volume_limit, preemption_may_help, "VolumeLimit",
-     "the node has as many volumes attached as it can have"},
     {allocator_mismatch, never_here, "AllocatorMismatch",
      "the GPU is handed out through device claims only"},
     {gpu_model_mismatch, never_here, "GpuModelMismatch",

@@ -58,7 +58,6 @@ enum class RefusalCode : std::uint8_t {
     volume_node_affinity,
     volume_not_ready,
     volume_in_use,
-    volume_limit,
     allocator_mismatch,
     gpu_model_mismatch,
     gpu_memory_unknown,
@@ -74,7 +73,7 @@ enum class RefusalCode : std::uint8_t {
     gang_too_large,
     gang_incomplete,
 };
-inline constexpr std::size_t kRefusalCodes = 40;
+inline constexpr std::size_t kRefusalCodes = 39;
 
 struct RefusalInfo {
     RefusalCode code;

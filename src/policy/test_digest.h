@@ -147,6 +147,7 @@ inline constexpr auto kScoreDigests = std::to_array<KnownDigest>({
     {"elastic-spread", 0xc162a458d93fb1c5},
     {"elastic-random", 0x69b0c8630ec7060b},
     {"keti", 0x2928abf46c192652},
+    {"least-loaded", 0x6aeaff1f7b6ce528},
     {"exclusive", 0x63fc810df85cb9c6},
 });
 
