@@ -6,7 +6,8 @@
 //   std::vector<std::int64_t> points = ask.preferences(nodes_that_fit);
 //
 // Reads the neighbourhood, which must not change while the question lives. Counting looks at every
-// profile once, and at every pod of those that matter; a verdict looks at a few numbers.
+// profile once, and at every pod of those that matter; a verdict looks at a few numbers. A pod that
+// is there itself counts like any other: lift it to ask where else it could go.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ class NeighbourQuestion {
   public:
     // `filter` is the pod's own, which the question keeps looking at.
     NeighbourQuestion(Neighbourhood& there, PodIndex pod, const NodeFilter& filter);
+    NeighbourQuestion(Neighbourhood& there, PodIndex pod, NodeFilter&& filter) = delete;
 
     NodeVerdict verdict(NodeIndex node) const;
 

@@ -1,8 +1,6 @@
 // A cluster with pods in words, for tests: told to a Neighbourhood, and kept for plain references.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <map>
 #include <memory>
 #include <string>
