@@ -219,9 +219,10 @@ class ClusterReader : public ConstraintWalk {
         return object<ClusterReader, Quantity>(value, claim.asked, kRules);
     }
     bool claim_spec(JsonItem value, VolumeClaim& claim) {
-        static constexpr std::array<ClusterRule<VolumeClaim>, 6> kRules{
+        static constexpr std::array<ClusterRule<VolumeClaim>, 7> kRules{
             {{"volumeName", &ClusterReader::text_of<&VolumeClaim::volume>},
              {"storageClassName", &ClusterReader::claim_class},
+             {"volumeAttributesClassName", &ClusterReader::text_of<&VolumeClaim::attributes_class>},
              {"selector", &ClusterReader::label_selector_of<&VolumeClaim::selector>},
              {"accessModes", &ClusterReader::access_modes<VolumeClaim>},
              {"resources", &ClusterReader::claim_amounts},
@@ -250,11 +251,12 @@ class ClusterReader : public ConstraintWalk {
         return object<ClusterReader, Volume>(value, volume, kRules);
     }
     bool volume_spec(JsonItem value, Volume& volume) {
-        static constexpr std::array<ClusterRule<Volume>, 7> kRules{
+        static constexpr std::array<ClusterRule<Volume>, 8> kRules{
             {{"capacity", &ClusterReader::volume_capacity},
              {"claimRef", &ClusterReader::claim_reference},
              {"nodeAffinity", &ClusterReader::volume_nodes},
              {"storageClassName", &ClusterReader::text_of<&Volume::storage_class>},
+             {"volumeAttributesClassName", &ClusterReader::text_of<&Volume::attributes_class>},
              {"accessModes", &ClusterReader::access_modes<Volume>},
              {"volumeMode", &ClusterReader::volume_mode<Volume>},
              {"csi", &ClusterReader::csi_source}}};

@@ -37,7 +37,7 @@ TEST(ClusterJson, Claim) {
         "uid":"u","creationTimestamp":"1970-01-01T00:01:00Z",
         "ownerReferences":[{"uid":"a"},{"uid":"o","controller":true},{"uid":"z"}],
         "annotations":{"pv.kubernetes.io/bind-completed":"yes"}},
-        "spec":{"volumeName":"v","storageClassName":"","accessModes":["ReadWriteOnce",
+        "spec":{"volumeName":"v","storageClassName":"","volumeAttributesClassName":"gold","accessModes":["ReadWriteOnce",
           "ReadWriteOncePod"],"resources":{"requests":{"storage":"1Ki"}},"volumeMode":"Block",
           "selector":{"matchLabels":{"a":"b"}}},"status":{"phase":"Bound"}})");
     ASSERT_TRUE(claim) << claim.error().message;
@@ -45,6 +45,7 @@ TEST(ClusterJson, Claim) {
     EXPECT_EQ(claim->meta.controller, "o");
     EXPECT_EQ(claim->meta.created_s, 60);
     EXPECT_EQ(claim->storage_class, "");
+    EXPECT_EQ(claim->attributes_class, "gold");
     EXPECT_EQ(claim->modes, bit(AccessMode::once) | bit(AccessMode::once_pod));
     EXPECT_EQ(claim->asked, Quantity::of(1024));
     EXPECT_TRUE(claim->block);
@@ -63,7 +64,7 @@ TEST(ClusterJson, VolumeAndClass) {
         "capacity":{"storage":"2Gi"},"claimRef":{"namespace":"lab","name":"c","uid":"u"},
         "nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[
           {"key":"zone","operator":"In","values":["x"]}]}]}},
-        "storageClassName":"fast","accessModes":["ReadOnlyMany"],"csi":{"driver":"d"}},
+        "storageClassName":"fast","volumeAttributesClassName":"gold","accessModes":["ReadOnlyMany"],"csi":{"driver":"d"}},
         "status":{"phase":"Available"}})");
     ASSERT_TRUE(volume) << volume.error().message;
     ASSERT_EQ(volume->node_terms.size(), 1U);
@@ -72,6 +73,7 @@ TEST(ClusterJson, VolumeAndClass) {
     EXPECT_EQ(volume->capacity, Quantity::of(std::int64_t{2} << 30));
     EXPECT_EQ(volume->modes, bit(AccessMode::read_many));
     EXPECT_EQ(volume->driver, "d");
+    EXPECT_EQ(volume->attributes_class, "gold");
     EXPECT_EQ(volume->storage_class, "fast");
 
     const auto made = read_storage_class_json(R"({"metadata":{"name":"fast"},"provisioner":"d",

@@ -46,6 +46,7 @@ bool kept_for(const Volume& volume, const VolumeClaim& claim) {
 bool serves(const Volume& volume, const VolumeClaim& claim) {
     const bool alike = !volume.meta.deleting && volume.block == claim.block &&
                        volume.storage_class == claim.storage_class.value_or("") &&
+                       volume.attributes_class == claim.attributes_class &&
                        volume.capacity >= claim.asked;
     if (!alike || kept_for(volume, claim)) {
         return alike;
@@ -159,6 +160,9 @@ VolumeQuestion::Waiting VolumeBook::waiting(const VolumeClaim& claim,
         return std::pair(!kept_for(*a, claim), a->capacity) <
                std::pair(!kept_for(*b, claim), b->capacity);
     });
+    if (!serving.empty() && kept_for(*serving.front(), claim)) {
+        serving.resize(1);  // no other will do
+    }
     VolumeQuestion::Waiting result{.claim = claim.meta.name,
                                    .asked = claim.asked,
                                    .candidates = {},

@@ -6,8 +6,8 @@
 //
 // The rules of kube-scheduler's VolumeBinding, and of VolumeRestrictions for claims that one pod
 // may use at a time. A bound claim's volume says where it can be reached. A claim that waits for
-// its first pod takes the smallest free volume that serves it, each volume once; where there is
-// none, one is provisioned if its class allows the node.
+// its first pod takes the volume that is kept for it, else the smallest free one that serves it,
+// each volume once; where there is none, one is provisioned if its class allows the node.
 #pragma once
 
 #include <cstdint>

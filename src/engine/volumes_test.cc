@@ -141,6 +141,7 @@ TEST_F(VolumesTest, AWaitingClaimTakesTheSmallestVolumeThatServes) {
     kept.claim_name = "data";
     book.set(kept);
     EXPECT_THAT(*book.ask(pod).steps(node("x")), ElementsAre(VolumeStep{"data", "large"}));
+    EXPECT_EQ(answer(pod, "y"), "VolumeNodeAffinity") << "it has its volume, which is in x";
     kept.claim_uid = "another";
     book.set(kept);
     EXPECT_THAT(*book.ask(pod).steps(node("x")), ElementsAre(VolumeStep{"data", "right"}));
@@ -167,6 +168,9 @@ TEST_F(VolumesTest, WhatAVolumeMustHave) {
     EXPECT_FALSE(served(claim("data"), other));
     other = good;
     other.storage_class = "fast";
+    EXPECT_FALSE(served(claim("data"), other));
+    other = good;
+    other.attributes_class = "gold";
     EXPECT_FALSE(served(claim("data"), other));
     VolumeClaim wanted = claim("data");
     wanted.modes = bit(AccessMode::read_many);

@@ -44,6 +44,7 @@ struct VolumeClaim {
     ObjectMeta meta;
     std::string volume;                        // spec.volumeName: which it has, or wants
     std::optional<std::string> storage_class;  // "": none at all
+    std::string attributes_class;              // volumeAttributesClassName
     std::optional<LabelSelector> selector;     // of volumes
     AccessModes modes = 0;
     Quantity asked;
@@ -63,6 +64,7 @@ struct Volume {
     std::string claim_name;
     std::string claim_uid;  // empty: kept for a claim that is still to come
     std::string storage_class;
+    std::string attributes_class;
     AccessModes modes = 0;
     Quantity capacity;
     bool block = false;
