@@ -5,15 +5,6 @@
 
 namespace tessera {
 
-template <class T>
-bool ConstraintWalk::keep(Expected<T> read, std::vector<T>& out) {
-    if (!read) {
-        return fail_with(std::move(read.error().message));
-    }
-    out.push_back(std::move(*read));
-    return true;
-}
-
 bool ConstraintWalk::tolerations(JsonItem value, std::vector<Toleration>& out) {
     static constexpr std::array<ConstraintRule<TolerationDraft>, 4> kRules{
         {{"key", &ConstraintWalk::text_of<&TolerationDraft::key>},
@@ -39,45 +30,7 @@ bool ConstraintWalk::taints(JsonItem value, std::vector<Taint>& out) {
     });
 }
 
-bool ConstraintWalk::affinity(JsonItem value, Pod& pod) {
-    static constexpr std::array<ConstraintRule<Pod>, 3> kRules{
-        {{"nodeAffinity", &ConstraintWalk::node_affinity},
-         {"podAffinity", &ConstraintWalk::pod_affinity},
-         {"podAntiAffinity", &ConstraintWalk::pod_anti_affinity}}};
-    return object<ConstraintWalk, Pod>(value, pod, kRules);
-}
-
-bool ConstraintWalk::node_affinity(JsonItem value, Pod& pod) {
-    static constexpr std::array<ConstraintRule<Terms>, 1> kRules{
-        {{"requiredDuringSchedulingIgnoredDuringExecution", &ConstraintWalk::required}}};
-    return object<ConstraintWalk, Terms>(value, pod.node_terms, kRules);
-}
-
-bool ConstraintWalk::pod_affinity(JsonItem value, Pod& pod) {
-    bool required = false;
-    const bool read = required_of_pods(value, required);
-    if (required) {
-        pod.pod_rules.emplace_back("affinity.podAffinity");
-    }
-    return read;
-}
-
-bool ConstraintWalk::pod_anti_affinity(JsonItem value, Pod& pod) {
-    bool required = false;
-    const bool read = required_of_pods(value, required);
-    if (required) {
-        pod.pod_rules.emplace_back("affinity.podAntiAffinity");
-    }
-    return read;
-}
-
-bool ConstraintWalk::required_of_pods(JsonItem value, bool& required) {
-    static constexpr std::array<ConstraintRule<bool>, 1> kRules{
-        {{"requiredDuringSchedulingIgnoredDuringExecution", &ConstraintWalk::not_empty}}};
-    return object<ConstraintWalk, bool>(value, required, kRules);
-}
-
-bool ConstraintWalk::required(JsonItem value, Terms& out) {
+bool ConstraintWalk::node_selector(JsonItem value, Terms& out) {
     static constexpr std::array<ConstraintRule<Terms>, 1> kRules{
         {{"nodeSelectorTerms", &ConstraintWalk::selector_terms}}};
     return object<ConstraintWalk, Terms>(value, out, kRules) &&
@@ -86,23 +39,25 @@ bool ConstraintWalk::required(JsonItem value, Terms& out) {
 }
 
 bool ConstraintWalk::selector_terms(JsonItem value, Terms& out) {
+    return list(value, [&](JsonItem item) { return selector_term(item, out.emplace_back()); });
+}
+
+bool ConstraintWalk::selector_term(JsonItem value, NodeSelectorTerm& out) {
     static constexpr std::array<ConstraintRule<NodeSelectorTerm>, 2> kRules{
         {{"matchExpressions", &ConstraintWalk::expressions},
          {"matchFields", &ConstraintWalk::fields}}};
-    return list(value, [&](JsonItem item) {
-        return object<ConstraintWalk, NodeSelectorTerm>(item, out.emplace_back(), kRules);
-    });
+    return object<ConstraintWalk, NodeSelectorTerm>(value, out, kRules);
 }
 
-bool ConstraintWalk::values(JsonItem value, RequirementDraft& draft) {
-    return list(value, [&](JsonItem item) { return text(item, draft.values.emplace_back()); });
+bool ConstraintWalk::texts(JsonItem value, std::vector<std::string>& out) {
+    return list(value, [&](JsonItem item) { return text(item, out.emplace_back()); });
 }
 
 bool ConstraintWalk::requirement(JsonItem value, RequirementDraft& draft) {
     static constexpr std::array<ConstraintRule<RequirementDraft>, 3> kRules{
         {{"key", &ConstraintWalk::text_of<&RequirementDraft::key>},
          {"operator", &ConstraintWalk::text_of<&RequirementDraft::op>},
-         {"values", &ConstraintWalk::values}}};
+         {"values", &ConstraintWalk::texts_of<&RequirementDraft::values>}}};
     return object<ConstraintWalk, RequirementDraft>(value, draft, kRules);
 }
 
@@ -117,6 +72,31 @@ bool ConstraintWalk::fields(JsonItem value, NodeSelectorTerm& term) {
     return list(value, [&](JsonItem item) {
         RequirementDraft draft;
         return requirement(item, draft) && keep(field_requirement(std::move(draft)), term.fields);
+    });
+}
+
+bool ConstraintWalk::label_selector(JsonItem value, std::optional<LabelSelector>& out) {
+    static constexpr std::array<ConstraintRule<LabelSelector>, 2> kRules{
+        {{"matchLabels", &ConstraintWalk::match_labels},
+         {"matchExpressions", &ConstraintWalk::match_expressions}}};
+    return object<ConstraintWalk, LabelSelector>(value, out.emplace(), kRules);
+}
+
+bool ConstraintWalk::match_labels(JsonItem value, LabelSelector& selector) {
+    StringMap labels;
+    if (!strings(value, labels)) {
+        return false;
+    }
+    for (auto& [key, wanted] : labels) {
+        selector.push_back({.key = key, .op = LabelOperator::in, .values = {std::move(wanted)}});
+    }
+    return true;
+}
+
+bool ConstraintWalk::match_expressions(JsonItem value, LabelSelector& selector) {
+    return list(value, [&](JsonItem item) {
+        RequirementDraft draft;
+        return requirement(item, draft) && keep(selector_requirement(std::move(draft)), selector);
     });
 }
 

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "base/text.h"
-#include "codec/constraint_walk.h"
+#include "codec/pod_rules_walk.h"
+#include "codec/timestamp.h"
 
 namespace tessera {
 namespace {
@@ -16,6 +17,8 @@ namespace {
 struct PodDraft : Pod {
     std::vector<std::pair<std::string, ContainerState>> states;
     std::string generate_name;  // a prefix, where the API server makes the name
+    PodRules asked;
+    std::vector<VolumeDraft> volumes;
 };
 
 // A controller: a template and how many pods it makes.
@@ -45,7 +48,7 @@ constexpr std::array<std::string_view, 7> kControllers{
     "Job",         "CronJob",   "Deployment",           "ReplicaSet",
     "StatefulSet", "DaemonSet", "ReplicationController"};
 
-class KubeReader : public ConstraintWalk {
+class KubeReader : public PodRulesWalk {
   public:
     bool read(std::string_view text, KubeObjects& out) {
         return document(text, [&](JsonItem object) { return any(object, "", 0, out); });
@@ -76,14 +79,25 @@ class KubeReader : public ConstraintWalk {
         draft.deleting = true;
         return text(value, when);
     }
+    bool pod_creation(JsonItem value, PodDraft& draft) {
+        std::string when;
+        if (!text(value, when)) {
+            return false;
+        }
+        const auto seconds = parse_timestamp(when);
+        draft.created_s = seconds.value_or(0);
+        return seconds || fail_here("{} is not accepted: a time like 2026-01-31T23:59:59Z is",
+                                    in_quotes(when));
+    }
     bool pod_metadata(JsonItem value, PodDraft& draft) {
-        static constexpr std::array<KubeRule<PodDraft>, 7> kRules{
+        static constexpr std::array<KubeRule<PodDraft>, 8> kRules{
             {{"name", &KubeReader::text_of<&PodDraft::name>},
              {"generateName", &KubeReader::text_of<&PodDraft::generate_name>},
              {"namespace", &KubeReader::text_of<&PodDraft::space>},
              {"uid", &KubeReader::text_of<&PodDraft::uid>},
              {"labels", &KubeReader::strings_of<&PodDraft::labels>},
              {"annotations", &KubeReader::strings_of<&PodDraft::annotations>},
+             {"creationTimestamp", &KubeReader::pod_creation},
              {"deletionTimestamp", &KubeReader::pod_deletion}}};
         return object<KubeReader, PodDraft>(value, draft, kRules);
     }
@@ -94,20 +108,8 @@ class KubeReader : public ConstraintWalk {
              {"limits", &KubeReader::amounts_of<&Container::limits>}}};
         return object<KubeReader, Container>(value, container, kRules);
     }
-    bool host_port(JsonItem value, std::int32_t& port) { return count(value, port); }
     bool container_ports(JsonItem value, Container& container) {
-        static constexpr std::array<KubeRule<std::int32_t>, 1> kRules{
-            {{"hostPort", &KubeReader::host_port}}};
-        return list(value, [&](JsonItem item) {
-            std::int32_t port = 0;
-            if (!object<KubeReader, std::int32_t>(item, port, kRules)) {
-                return false;
-            }
-            if (port > 0) {
-                container.host_ports.push_back(port);
-            }
-            return true;
-        });
+        return host_ports(value, container.host_ports);
     }
     bool container_restart(JsonItem value, Container& container) {
         std::string policy;
@@ -163,22 +165,25 @@ class KubeReader : public ConstraintWalk {
     bool pod_tolerations(JsonItem value, PodDraft& draft) {
         return tolerations(value, draft.tolerations);
     }
-    bool pod_affinity(JsonItem value, PodDraft& draft) { return affinity(value, draft); }
-    bool spread_when(JsonItem value, std::string& word) { return text(value, word); }
-    bool pod_spread(JsonItem value, PodDraft& draft) {
-        static constexpr std::array<KubeRule<std::string>, 1> kRules{
-            {{"whenUnsatisfiable", &KubeReader::spread_when}}};
-        bool required = false;
-        const bool read = list(value, [&](JsonItem item) {
-            std::string when;
-            const bool good = object<KubeReader, std::string>(item, when, kRules);
-            required = required || when == "DoNotSchedule";
-            return good;
-        });
-        if (required) {
-            draft.pod_rules.emplace_back("topologySpreadConstraints");
+    bool pod_affinity(JsonItem value, PodDraft& draft) {
+        return affinity(value, {draft.node_terms, draft.asked});
+    }
+    bool pod_spread(JsonItem value, PodDraft& draft) { return spread(value, draft.asked.spread); }
+    bool pod_gates(JsonItem value, PodDraft& draft) {
+        return scheduling_gates(value, draft.asked.gates);
+    }
+    bool pod_group(JsonItem value, PodDraft& draft) {
+        return scheduling_group(value, draft.asked.group);
+    }
+    bool pod_volumes(JsonItem value, PodDraft& draft) { return volumes(value, draft.volumes); }
+    bool pod_preemption(JsonItem value, PodDraft& draft) {
+        std::string policy;
+        if (!text(value, policy)) {
+            return false;
         }
-        return read;
+        draft.preempts = policy != "Never";
+        return !draft.preempts || policy == "PreemptLowerPriority" ||
+               fail_here("{} is not accepted: PreemptLowerPriority or Never is", in_quotes(policy));
     }
     bool claim_name(JsonItem value, std::string& name) { return text(value, name); }
     bool pod_claims(JsonItem value, PodDraft& draft) {
@@ -196,7 +201,7 @@ class KubeReader : public ConstraintWalk {
         return object<KubeReader, PodDraft>(value, draft, kRules);
     }
     bool pod_spec(JsonItem value, PodDraft& draft) {
-        static constexpr std::array<KubeRule<PodDraft>, 13> kRules{
+        static constexpr std::array<KubeRule<PodDraft>, 17> kRules{
             {{"containers", &KubeReader::pod_containers},
              {"initContainers", &KubeReader::pod_init_containers},
              {"schedulerName", &KubeReader::text_of<&PodDraft::scheduler_name>},
@@ -206,6 +211,10 @@ class KubeReader : public ConstraintWalk {
              {"nodeSelector", &KubeReader::strings_of<&PodDraft::node_selector>},
              {"affinity", &KubeReader::pod_affinity},
              {"topologySpreadConstraints", &KubeReader::pod_spread},
+             {"schedulingGates", &KubeReader::pod_gates},
+             {"schedulingGroup", &KubeReader::pod_group},
+             {"volumes", &KubeReader::pod_volumes},
+             {"preemptionPolicy", &KubeReader::pod_preemption},
              {"tolerations", &KubeReader::pod_tolerations},
              {"resourceClaims", &KubeReader::pod_claims},
              {"overhead", &KubeReader::amounts_of<&PodDraft::overhead>},
@@ -249,9 +258,15 @@ class KubeReader : public ConstraintWalk {
             return true;
         });
     }
+    bool conditions(JsonItem value, PodDraft& draft) { return pod_conditions(value, draft.asked); }
+    bool nominated(JsonItem value, PodDraft& draft) {
+        return text(value, draft.asked.nominated_node);
+    }
     bool pod_status(JsonItem value, PodDraft& draft) {
-        static constexpr std::array<KubeRule<PodDraft>, 3> kRules{
+        static constexpr std::array<KubeRule<PodDraft>, 5> kRules{
             {{"phase", &KubeReader::pod_phase},
+             {"conditions", &KubeReader::conditions},
+             {"nominatedNodeName", &KubeReader::nominated},
              {"containerStatuses", &KubeReader::container_statuses},
              {"initContainerStatuses", &KubeReader::container_statuses}}};
         return object<KubeReader, PodDraft>(value, draft, kRules);
@@ -277,6 +292,14 @@ class KubeReader : public ConstraintWalk {
                     container.state = container.name == name ? state : container.state;
                 }
             }
+        }
+        for (VolumeDraft& volume : draft.volumes) {
+            draft.asked.claims.push_back(
+                {volume.ephemeral ? draft.name + '-' + volume.name : std::move(volume.claim),
+                 volume.ephemeral});
+        }
+        if (draft.asked != PodRules()) {
+            draft.rules = std::make_shared<const PodRules>(std::move(draft.asked));
         }
         return std::move(static_cast<Pod&>(draft));
     }

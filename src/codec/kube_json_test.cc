@@ -55,7 +55,7 @@ TEST(KubeJson, ReadsAPodInAnyOrderOfFields) {
     EXPECT_EQ(pod->containers[0].limits.at("cpu").to_string(), "500m");
     EXPECT_EQ(pod->containers[0].limits.at("memory").to_string(), "1k");
     EXPECT_EQ(pod->containers[0].requests.at("cpu").to_string(), "250m");
-    EXPECT_THAT(pod->containers[0].host_ports, ElementsAre(8080));
+    EXPECT_THAT(pod->containers[0].host_ports, ElementsAre(HostPort{.port = 8080}));
     ASSERT_THAT(pod->init_containers, SizeIs(2));
     EXPECT_FALSE(pod->init_containers[0].restartable);
     EXPECT_TRUE(pod->init_containers[1].restartable);
@@ -117,18 +117,6 @@ TEST(KubeJson, ReadsRequiredNodeAffinity) {
         "affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":null}}}})");
     ASSERT_TRUE(none) << none.error().message;
     EXPECT_TRUE(none->node_terms.empty());
-}
-
-TEST(KubeJson, KnowsThatThereAreRulesAboutOtherPods) {
-    const auto pod = read_pod_json(R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}],
-        "topologySpreadConstraints":[{"maxSkew":1,"whenUnsatisfiable":"ScheduleAnyway"},
-                                     {"whenUnsatisfiable":"DoNotSchedule"}],
-        "affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[]},
-          "podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
-            {"topologyKey":"kubernetes.io/hostname"}]}}}})");
-    ASSERT_TRUE(pod) << pod.error().message;
-    EXPECT_THAT(pod->pod_rules,
-                ElementsAre("topologySpreadConstraints", "affinity.podAntiAffinity"));
 }
 
 TEST(KubeJson, ReadsListsControllersAndNamesWhatItSkips) {

@@ -204,4 +204,12 @@ Expected<NodeSpec> node_spec(const Node& node, DialectContext& context) {
     return within(node_spec_within(node, context), fmt::format("node {}", shown(node.name)));
 }
 
+bool counts_resource(std::string_view name) {
+    static constexpr std::array<std::string_view, 8> kPrefixes{
+        "aliyun.com/gpu-",   "elasticgpu.io/", "elasticgpu.com/", "elastic-gpu/",
+        "nano-gpu",          "keti.com/",      "nvidia.com/gpu",  kOwnPrefix};
+    return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                       [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
 }  // namespace tessera

@@ -110,6 +110,9 @@ const Dialect* find_dialect(std::string_view name);
 // An error when it asks in two vocabularies at once.
 Expected<const Dialect*> dialect_of(const Pod& pod);
 
+// Whether some dialect counts this resource of pods and nodes; all others are counted as they are.
+bool counts_resource(std::string_view name);
+
 // "pod NAMESPACE/NAME", for messages.
 std::string describe(const Pod& pod);
 

@@ -74,7 +74,7 @@ class Judge {
         if (placed_.wants_gpu() && cluster_.node(node).gpu_count >= needed_gpus()) {
             gpu_reasons(node, result.reasons);
         }
-        result.first = first_of(result.reasons);
+        result.first = first_reason(result.reasons);
         return result;
     }
 
@@ -162,21 +162,6 @@ class Judge {
                   std::greater<>());
         reasons.add(refused[request.gpus - serving - 1]);
         return true;
-    }
-
-    // What the node can never serve comes before what it cannot serve now.
-    static RefusalCode first_of(RefusalSet reasons) {
-        constexpr std::array<RefusalKind, 4> kOrder{RefusalKind::never_here, RefusalKind::not_now,
-                                                    RefusalKind::preemption_may_help,
-                                                    RefusalKind::internal};
-        for (RefusalKind kind : kOrder) {
-            for (const RefusalInfo& info : refusal_table()) {
-                if (info.kind == kind && reasons.has(info.code)) {
-                    return info.code;
-                }
-            }
-        }
-        return RefusalCode::node_unschedulable;
     }
 
     const Cluster& cluster_;

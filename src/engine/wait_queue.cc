@@ -72,6 +72,7 @@ void WaitQueue::leave(UnitIndex unit) {
             resting_.erase({known.since, unit});
             break;
         case State::parked: {
+            count(known.causes, static_cast<std::size_t>(-1));
             parked_.erase({known.since, unit});
             const auto line = lines_.find(known.line);
             line->second.erase(place_of(unit));
@@ -168,6 +169,13 @@ void WaitQueue::park(UnitIndex unit, const Parked& why, Nanoseconds now) {
     known.since = now;
     lines_[why.line].insert(place_of(unit));
     parked_.insert({now, unit});
+    count(known.causes, 1);
+}
+
+void WaitQueue::count(Causes causes, std::size_t change) {
+    for (std::size_t cause = 0; cause < kCauses; ++cause) {
+        waiting_for_[cause] += causes.has(static_cast<Cause>(cause)) ? change : 0;
+    }
 }
 
 void WaitQueue::retry(UnitIndex unit, Nanoseconds now) {
@@ -186,6 +194,9 @@ void WaitQueue::room(const std::function<bool(LineKey)>& serves) {
 }
 
 void WaitQueue::happened(Cause cause, Nanoseconds now) {
+    if (waiting_for_[static_cast<std::size_t>(cause)] == 0) {
+        return;
+    }
     std::vector<UnitIndex> woken;
     for (const auto& [since, unit] : parked_) {
         if (at(unit).causes.has(cause)) {

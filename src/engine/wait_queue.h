@@ -31,6 +31,7 @@
 // it went: events are told before or after.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -57,6 +58,8 @@ enum class Cause : std::uint8_t {
     volumes,  // claims, volumes and classes of storage
     other,    // policies, namespaces: seldom
 };
+
+inline constexpr std::size_t kCauses = 5;
 
 class Causes {
   public:
@@ -157,6 +160,7 @@ class WaitQueue {
     void rest(UnitIndex unit, Nanoseconds until);
     void end_rests(Nanoseconds now);
     void next_of(LineKey line);
+    void count(Causes causes, std::size_t change);
 
     WaitQueueOptions options_;
     Rng rng_;
@@ -166,6 +170,7 @@ class WaitQueue {
     std::map<LineKey, std::set<Place>> lines_;
     std::set<std::pair<Nanoseconds, UnitIndex>> parked_;  // since when
     std::size_t tried_ = 0;
+    std::array<std::size_t, kCauses> waiting_for_{};  // parked, by cause
 };
 
 }  // namespace tessera

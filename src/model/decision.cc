@@ -27,6 +27,31 @@ constexpr auto kTable = std::to_array<RefusalInfo>({
     {node_cpu_insufficient, preemption_may_help, "NodeCpuInsufficient", "too few cores are free"},
     {node_memory_insufficient, preemption_may_help, "NodeMemoryInsufficient",
      "too little node memory is free"},
+    {storage_too_small, never_here, "EphemeralStorageTooSmall",
+     "the whole node has less ephemeral storage than the pod asks for"},
+    {storage_insufficient, preemption_may_help, "EphemeralStorageInsufficient",
+     "too little ephemeral storage is free"},
+    {resource_too_small, never_here, "ExtendedResourceTooSmall",
+     "the whole node has less of an extended resource than the pod asks for"},
+    {resource_insufficient, preemption_may_help, "ExtendedResourceInsufficient",
+     "too little of an extended resource is free"},
+    {host_port_in_use, preemption_may_help, "HostPortInUse",
+     "a port of the node that the pod asks for is in use"},
+    {topology_key_missing, never_here, "TopologyKeyMissing",
+     "the node has not the label by which the pod's rules about other pods group nodes"},
+    {topology_spread, preemption_may_help, "TopologySpread",
+     "the pod's kind would be spread too unevenly"},
+    {pod_affinity, not_now, "PodAffinity", "no pod that the pod must be near to runs there"},
+    {pod_anti_affinity, preemption_may_help, "PodAntiAffinity",
+     "a pod runs there that the pod must be apart from"},
+    {existing_anti_affinity, preemption_may_help, "ExistingAntiAffinity",
+     "a pod runs there that must be apart from the pod"},
+    {volume_node_affinity, never_here, "VolumeNodeAffinity",
+     "a volume of the pod cannot be reached from the node"},
+    {volume_not_ready, not_now, "VolumeNotReady",
+     "a volume claim of the pod does not exist, or is not bound yet"},
+    {volume_in_use, preemption_may_help, "VolumeInUse",
+     "a volume that only one pod may use at a time is in use"},
     {allocator_mismatch, never_here, "AllocatorMismatch",
      "the GPU is handed out through device claims only"},
     {gpu_model_mismatch, never_here, "GpuModelMismatch",
@@ -70,6 +95,17 @@ static_assert([] {
 std::span<const RefusalInfo> refusal_table() { return kTable; }
 
 const RefusalInfo& refusal_info(RefusalCode code) { return kTable[static_cast<std::size_t>(code)]; }
+
+RefusalCode first_reason(RefusalSet reasons) {
+    for (const RefusalKind kind : {never_here, not_now, preemption_may_help, internal}) {
+        for (const RefusalInfo& info : kTable) {
+            if (info.kind == kind && reasons.has(info.code)) {
+                return info.code;
+            }
+        }
+    }
+    return node_unschedulable;
+}
 
 std::string_view to_string(RefusalKind kind) {
     switch (kind) {

@@ -45,6 +45,19 @@ enum class RefusalCode : std::uint8_t {
     node_pods_full,
     node_cpu_insufficient,
     node_memory_insufficient,
+    storage_too_small,
+    storage_insufficient,
+    resource_too_small,
+    resource_insufficient,
+    host_port_in_use,
+    topology_key_missing,
+    topology_spread,
+    pod_affinity,
+    pod_anti_affinity,
+    existing_anti_affinity,
+    volume_node_affinity,
+    volume_not_ready,
+    volume_in_use,
     allocator_mismatch,
     gpu_model_mismatch,
     gpu_memory_unknown,
@@ -60,7 +73,7 @@ enum class RefusalCode : std::uint8_t {
     gang_too_large,
     gang_incomplete,
 };
-inline constexpr std::size_t kRefusalCodes = 26;
+inline constexpr std::size_t kRefusalCodes = 39;
 
 struct RefusalInfo {
     RefusalCode code;
@@ -83,12 +96,16 @@ class RefusalSet {
     friend bool operator==(RefusalSet, RefusalSet) = default;
 
   private:
-    static std::uint32_t bit(RefusalCode code) {
-        return std::uint32_t{1} << static_cast<unsigned>(code);
+    static std::uint64_t bit(RefusalCode code) {
+        return std::uint64_t{1} << static_cast<unsigned>(code);
     }
-    std::uint32_t bits_ = 0;
+    std::uint64_t bits_ = 0;
 };
-static_assert(kRefusalCodes <= 32);
+static_assert(kRefusalCodes <= 64);
+
+// Of a node's reasons, the one that counts: what it can never serve comes before what it cannot
+// serve now. The first code where there is no reason.
+RefusalCode first_reason(RefusalSet reasons);
 
 // What stands in a pod's way on a node: an untolerated taint, the pair of the node selector that is
 // missing, the label that the node affinity asks about, or the node that the pod is pinned to.

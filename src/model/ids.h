@@ -16,12 +16,13 @@ using ShapeIndex = StrongId<struct ShapeTag>;                 // nodes of equal 
 using ClassIndex = StrongId<struct ClassTag>;                 // demands that are equal
 using AskIndex = StrongId<struct AskTag>;                     // demands on a device
 using FilterIndex = StrongId<struct FilterTag>;               // equal node constraints
-using LabelKey = StrongId<struct LabelKeyTag>;                // of a node's label or taint
-using LabelValue = StrongId<struct LabelValueTag>;            // its value, or a node's name
+using LabelKey = StrongId<struct LabelKeyTag>;                // of a label or taint
+using LabelValue = StrongId<struct LabelValueTag>;            // its value, a node's name or address
 using RequestIndex = StrongId<struct RequestTag>;             // name of a container or request
+using SpaceIndex = StrongId<struct SpaceTag>;                 // a namespace
+using ResourceIndex = StrongId<struct ResourceTag>;           // an extended resource
 using GroupIndex = StrongId<struct GroupTag>;                 // a gang
 using AppIndex = StrongId<struct AppTag>;                     // an application profile
-using OwnerName = StrongId<struct OwnerNameTag>;              // pod or claim, "namespace/name/uid"
 using AttributeIndex = StrongId<struct AttributeTag, std::uint8_t>;  // what devices may share
 using ShareId = StrongId<struct ShareTag, std::uint64_t>;
 
@@ -32,9 +33,10 @@ struct Vocabulary {
     Interner<RequestIndex> requests;
     Interner<GroupIndex> groups;
     Interner<AppIndex> apps;
-    Interner<OwnerName> owners;
     Interner<LabelKey> label_keys;
     Interner<LabelValue> label_values;
+    Interner<SpaceIndex> spaces;
+    Interner<ResourceIndex> resources;
 };
 
 }  // namespace tessera

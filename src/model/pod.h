@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@
 #include "model/node_traits.h"
 
 namespace tessera {
+
+struct PodRules;
 
 using StringMap = std::map<std::string, std::string, std::less<>>;
 using ResourceList = std::map<std::string, Quantity, std::less<>>;
@@ -28,11 +31,22 @@ const typename Map::mapped_type* find(const Map& map, std::string_view key) {
 
 enum class ContainerState : std::uint8_t { waiting, running, ended };
 
+enum class Protocol : std::uint8_t { tcp, udp, sctp };
+
+// A port of the node itself; an empty address is every address of it.
+struct HostPort {
+    std::string address{};
+    Protocol protocol = Protocol::tcp;
+    std::int32_t port = 0;
+
+    friend auto operator<=>(const HostPort&, const HostPort&) = default;
+};
+
 struct Container {
     std::string name;
     ResourceList requests;
     ResourceList limits;
-    std::vector<std::int32_t> host_ports;
+    std::vector<HostPort> host_ports;
     bool restartable = false;  // an init container with restartPolicy Always: a side-car
     ContainerState state = ContainerState::waiting;
 
@@ -97,13 +111,14 @@ struct Pod {
     std::string priority_class;
     StringMap node_selector;
     std::vector<NodeSelectorTerm> node_terms;  // required node affinity: one must match; or empty
-    // Required rules about other pods (spec fields by name), which the scheduler's door judges:
-    // here they are only known to be there.
-    std::vector<std::string> pod_rules;
+    // Its rules about other pods, volumes and more (model/pod_rules.h); null: it has none.
+    std::shared_ptr<const PodRules> rules;
     std::vector<Toleration> tolerations;
     std::vector<std::string> resource_claims;  // names in spec.resourceClaims
     PodPhase phase = PodPhase::pending;
-    bool deleting = false;  // deletionTimestamp is set: asked to end, not ended
+    std::int64_t created_s = 0;  // creationTimestamp, seconds since 1970; 0: not told
+    bool preempts = true;        // preemptionPolicy: false when Never
+    bool deleting = false;       // deletionTimestamp is set: asked to end, not ended
 
     // "namespace/name/uid": a pod that was deleted and made anew is another owner.
     std::string owner() const { return space + '/' + name + '/' + uid; }

@@ -90,6 +90,14 @@ constexpr auto kEntries = std::to_array<Entry>({
      [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
          return rule(rule_set("packing", rules::packing));
      }},
+    {{"least-loaded",
+      "kube-scheduler's usual choice for pods without a GPU: most cores and memory free, evenly"},
+     [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {
+         RuleSet rules = rule_set("least-loaded", rules::least_allocated);
+         rules.rules.front().name = "least-allocated";
+         rules.rules.push_back({"balanced-allocation", rules::balanced_allocation, 1});
+         return rule(std::move(rules));
+     }},
     {{"gpushare",
       "kube-scheduler's least allocated node, the GPU with least free memory (gpushare)"},
      [](const PolicyContext&) -> Expected<std::unique_ptr<Policy>> {

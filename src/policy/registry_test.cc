@@ -24,10 +24,10 @@ TEST(Registry, EveryPolicyListedCanBeMadeAndKnowsItsName) {
         ASSERT_TRUE(policy.has_value()) << policy.error().message;
         EXPECT_EQ((*policy)->name(), info.name);
     }
-    for (const char* name :
-         {"tessera", "fgd", "fgd-published", "binpack", "spread", "random", "bestfit",
-          "bestfit-memory", "dotprod", "clustering", "packing", "gpushare", "kubeshare",
-          "elastic-binpack", "elastic-spread", "elastic-random", "keti", "exclusive"}) {
+    for (const char* name : {"tessera", "fgd", "fgd-published", "binpack", "spread", "random",
+                             "bestfit", "bestfit-memory", "dotprod", "clustering", "packing",
+                             "gpushare", "kubeshare", "elastic-binpack", "elastic-spread",
+                             "elastic-random", "keti", "least-loaded", "exclusive"}) {
         EXPECT_TRUE(names.contains(name)) << name;
     }
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "base/quantity.h"
 #include "policy/devices.h"
 
 namespace tessera::rules {
@@ -101,6 +102,37 @@ std::int64_t least_allocated(const RuleInput& in) {
 
 namespace {
 
+// 100 when equal shares of cores and memory are in use, 50 when all of one and nothing of the
+// other.
+std::int64_t balance(const NodeShape& shape, std::int64_t cpu_used, std::int64_t memory_used) {
+    const Int128 cpu = shape.cpu.value();
+    const Int128 memory = shape.memory.value();
+    if (cpu == 0 || memory == 0) {
+        return kMaxScore;
+    }
+    const Int128 apart = cpu_used * memory - memory_used * cpu;
+    const Int128 whole = 2 * cpu * memory;
+    return static_cast<std::int64_t>(kMaxScore * (whole - (apart < 0 ? -apart : apart)) / whole);
+}
+
+}  // namespace
+
+std::int64_t balanced_allocation(const RuleInput& in) {
+    const std::int64_t cpu = in.demand.cpu.value();
+    const std::int64_t memory = in.demand.memory.value();
+    if (cpu == 0 && memory == 0) {
+        return 0;
+    }
+    const NodeShape& shape = in.catalog.shapes[in.node.shape.slot()];
+    const std::int64_t cpu_used = shape.cpu.value() - in.node.free_cpu_milli;
+    const std::int64_t memory_used = shape.memory.value() - in.node.free_memory_mib;
+    const std::int64_t better = balance(shape, cpu_used + cpu, memory_used + memory) -
+                                balance(shape, cpu_used, memory_used);
+    return kMaxScore / 2 + (kMaxScore / 2 + better) / 2;
+}
+
+namespace {
+
 // Free cores of one node; larger nodes than this are nobody's.
 constexpr std::int64_t kMaxCores = std::int64_t{1} << 24;
 
@@ -117,6 +149,8 @@ constexpr auto kTable = std::to_array<RuleInfo>({
     {"packing", packing, 0, 100, "devices in use first, then used nodes, then empty ones"},
     {"least-allocated", least_allocated, 0, 100,
      "largest mean share of free cores and memory, as kube-scheduler scores by default"},
+    {"balanced-allocation", balanced_allocation, 0, 100,
+     "used shares of cores and memory near each other, as kube-scheduler scores by default"},
 });
 
 }  // namespace

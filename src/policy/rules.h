@@ -23,6 +23,10 @@ std::int64_t spread(const RuleInput& input);
 // kube-scheduler's default: the node with the largest mean share of free cores and memory, which
 // is all that chooses a node for an extender without scores of its own.
 std::int64_t least_allocated(const RuleInput& input);
+// kube-scheduler's NodeResourcesBalancedAllocation of Kubernetes 1.36: whether the used shares of
+// cores and memory are as near to each other with the pod as they were, 50 to 100; 0 everywhere for
+// a pod that asks for neither.
+std::int64_t balanced_allocation(const RuleInput& input);
 
 // All of them, by the names that policy files use.
 std::span<const RuleInfo> table();

@@ -117,6 +117,19 @@ TEST_F(RulesTest, LeastAllocated) {
     EXPECT_EQ(score(rules::least_allocated, demand), 45);
 }
 
+TEST_F(RulesTest, BalancedAllocation) {
+    node.free_cpu_milli = 64'000;      // half of the cores are in use,
+    node.free_memory_mib = 1'000'000;  // and no memory: 100 - 50 / 2 = 75
+    Demand memory = demand_of(0);
+    memory.memory = MemoryMib(500'000);  // as even as can be: 100, so 50 + (50 + 25) / 2
+    EXPECT_EQ(score(rules::balanced_allocation, memory), 87);
+    EXPECT_EQ(score(rules::balanced_allocation, demand_of(64'000)), 62);  // 50: less even by 25
+    memory.cpu = MilliCpu(64'000);
+    EXPECT_EQ(score(rules::balanced_allocation, memory), 75);  // no change
+    EXPECT_EQ(score(rules::balanced_allocation, demand_of(0)), 0) << "it asks for nothing";
+    EXPECT_EQ(score(rules::balanced_allocation, demand_of(1)), 74) << "75 - 1 / 256, rounded down";
+}
+
 TEST_F(RulesTest, NodesOfNothingAndOfTooMuch) {
     NodeState& none = world.add(node_spec(0, 0, 0));
     const std::int64_t huge = std::int64_t{1} << 40;
@@ -127,9 +140,9 @@ TEST_F(RulesTest, NodesOfNothingAndOfTooMuch) {
                          .memory_mib = static_cast<double>(huge),
                          .gpu_milli = 16'000};
     const Catalog catalog = world.catalog();
-    for (RuleScore rule :
-         {rules::dot_product, rules::clustering, rules::packing, rules::best_fit,
-          rules::best_fit_memory, rules::binpack, rules::spread, rules::least_allocated}) {
+    for (RuleScore rule : {rules::dot_product, rules::clustering, rules::packing, rules::best_fit,
+                           rules::best_fit_memory, rules::binpack, rules::spread,
+                           rules::least_allocated, rules::balanced_allocation}) {
         EXPECT_LE(std::abs(rule({none, nothing, catalog, largest})), huge);
         EXPECT_LE(std::abs(rule({much, all, catalog, largest})), huge);
         EXPECT_LE(std::abs(rule({much, nothing, catalog, largest})), huge);

@@ -130,23 +130,15 @@ struct KnownDigest {
 };
 inline constexpr std::uint64_t kGapDigest = 0x2f0348255a9618a3;
 inline constexpr auto kScoreDigests = std::to_array<KnownDigest>({
-    {"tessera", 0x6c5185d4c142c2e0},
-    {"fgd", 0x8bd6e5f63cef4ae4},
-    {"fgd-published", 0x9228dc88d1e19ba0},
-    {"binpack", 0xbc889f96a764a8f0},
-    {"spread", 0x72501d634712d037},
-    {"random", 0xac603511263a5ec8},
-    {"bestfit", 0xe4b85a62452006a5},
-    {"bestfit-memory", 0xb9c1fdc8c834399e},
-    {"dotprod", 0x174e95897c09933f},
-    {"clustering", 0xddb0af40bde649ab},
-    {"packing", 0xd72acea12c2bf792},
-    {"gpushare", 0x481a7ef28572c82c},
-    {"kubeshare", 0x1a39b862971b2b53},
-    {"elastic-binpack", 0x526d1a09eb3a1d16},
-    {"elastic-spread", 0xc162a458d93fb1c5},
-    {"elastic-random", 0x69b0c8630ec7060b},
-    {"keti", 0x2928abf46c192652},
+    {"tessera", 0x6c5185d4c142c2e0},        {"fgd", 0x8bd6e5f63cef4ae4},
+    {"fgd-published", 0x9228dc88d1e19ba0},  {"binpack", 0xbc889f96a764a8f0},
+    {"spread", 0x72501d634712d037},         {"random", 0xac603511263a5ec8},
+    {"bestfit", 0xe4b85a62452006a5},        {"bestfit-memory", 0xb9c1fdc8c834399e},
+    {"dotprod", 0x174e95897c09933f},        {"clustering", 0xddb0af40bde649ab},
+    {"packing", 0xd72acea12c2bf792},        {"gpushare", 0x481a7ef28572c82c},
+    {"kubeshare", 0x1a39b862971b2b53},      {"elastic-binpack", 0x526d1a09eb3a1d16},
+    {"elastic-spread", 0xc162a458d93fb1c5}, {"elastic-random", 0x69b0c8630ec7060b},
+    {"keti", 0x2928abf46c192652},           {"least-loaded", 0x6aeaff1f7b6ce528},
     {"exclusive", 0x63fc810df85cb9c6},
 });
 

@@ -180,6 +180,38 @@ def test_a_job_of_the_resource_aware_scheduler_gets_its_memory(cluster, start_sc
     assert grant["memoryMib"] == 4000
 
 
+def test_the_ordinary_rules_between_pods_hold(cluster, start_scheduler):
+    """Anti-affinity, spreading over zones, host ports: as with kube-scheduler, by the API server's own
+    pods."""
+    for name, zone in (("a", "east"), ("b", "east"), ("c", "west")):
+        cluster.api.create("nodes", listed_node(name, labels={"zone": zone}))
+    start_scheduler()
+    one_a_node = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}]}}
+    spread = [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+               "labelSelector": {"matchLabels": {"app": "even"}}}]
+    for index in range(4):
+        cluster.api.create("pods", native_pod(f"web-{index}", 100, labels={"app": "web"}, affinity=one_a_node))
+        cluster.api.create("pods", native_pod(f"even-{index}", 100, labels={"app": "even"},
+                                              topologySpreadConstraints=spread))
+        port = objects.container(limits={"cpu": "100m"})
+        port["ports"] = [{"containerPort": 80, "hostPort": 8080}]
+        cluster.api.create("pods", objects.pod(f"port-{index}", containers=[port], schedulerName="tessera"))
+
+    def nodes_of(prefix):
+        return sorted(pod["spec"].get("nodeName", "") for pod in cluster.api.list("pods", "default")
+                      if pod["metadata"]["name"].startswith(prefix))
+    wait_until(lambda: nodes_of("web") == ["", "a", "b", "c"], 30, lambda: f"one a node: {nodes_of('web')}")
+    wait_until(lambda: nodes_of("port") == ["", "a", "b", "c"], 30, lambda: f"one a node: {nodes_of('port')}")
+    wait_until(lambda: "" not in nodes_of("even"), 30, "all that are spread are bound")
+    assert sum(node == "c" for node in nodes_of("even")) == 2, "two in each zone"
+    waiting, = [pod for pod in cluster.api.list("pods", "default")
+                if pod["metadata"]["name"].startswith("web") and not objects.is_bound(pod)]
+    message = wait_until(lambda: objects.condition(cluster.api.get("pods", waiting["metadata"]["name"]),
+                                                   "PodScheduled").get("message"), 30, "it is told why")
+    assert message.startswith("0/3 nodes are available: 3 "), message
+
+
 def test_extender_and_scheduler_share_one_ledger(cluster, start_scheduler):
     """What the one has given out the other does not give again."""
     cluster.api.create("nodes", listed_node("gpu-a", gpus=1))

@@ -15,6 +15,7 @@
 #include "dialect/near_keys.h"
 #include "dialect/unplaced.h"
 #include "model/model_name.h"
+#include "model/pod_rules.h"
 #include "role/cli/arguments.h"
 #include "sim/file.h"
 
@@ -86,7 +87,7 @@ Expected<Demand> demand_of_flags(const DemandFlags& flags, Vocabulary& names) {
 // What the manifest says and the answer does not heed.
 std::vector<std::string> notes_of(const Pod& pod) {
     std::vector<std::string> notes;
-    for (const std::string& rule : pod.pod_rules) {
+    for (const std::string_view rule : rules_about_pods(pod)) {
         notes.push_back(
             fmt::format("its spec.{} is not judged here: it is about other pods", rule));
     }

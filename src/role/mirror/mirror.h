@@ -60,6 +60,8 @@ struct MirrorOptions {
     std::optional<MemoryUnit> gpushare_unit{};
     // How many names and kinds of demand may be known beside twice those in use.
     std::size_t spare_names = 65'536;
+    // Whether the ordinary rules between pods are kept account of: for a scheduler.
+    bool neighbours = false;
     // Placement records are signed with it, and only signed ones are ours. Empty: neither.
     std::string signing_key{};
 };
@@ -105,6 +107,7 @@ struct Ask {
     PolicySlot policy;
     std::vector<ClassIndex> classes;
     std::int32_t priority = 0;  // by the pod or its dialect; not a part of the comparison
+    bool by_rules = false;      // rules about other pods concern it: it is like no other pod
 
     friend bool operator<(const Ask& a, const Ask& b) {
         return std::tie(a.policy, a.classes) < std::tie(b.policy, b.classes);

@@ -206,6 +206,7 @@ Expected<void> Mirror::State::hold(PodIndex index, Question asked, Choice choice
     record.node = choice.placement.node;
     record.decided = std::make_unique<Decided>(Decided{std::move(asked.asked), std::move(choice)});
     set_stage(record, PodStage::held);
+    stand_on(index, record.node);
     return {};
 }
 

@@ -63,14 +63,45 @@ class Mirror::State::InUse {
         }
         for (const NodeTerm& term : filter.terms) {
             for (const LabelRequirement& one : term) {
-                keys.add(one.key);
-                std::for_each(one.values.begin(), one.values.end(),
-                              [this](LabelValue value) { values.add(value); });
+                add(one);
             }
         }
         for (const TaintToleration& one : filter.tolerations) {
             keys.add(one.key);
             values.add(one.value);
+        }
+    }
+    void add(const LabelMatcher& matcher) {
+        for (const LabelRequirement& one : matcher.all) {
+            add(one);
+        }
+    }
+    void add(const LabelRequirement& one) {
+        keys.add(one.key);
+        std::for_each(one.values.begin(), one.values.end(),
+                      [this](LabelValue value) { values.add(value); });
+    }
+    void add(const PodProfile& profile) {
+        for (const NodeLabel& label : profile.labels) {
+            keys.add(label.key);
+            values.add(label.value);
+        }
+        for (const auto* terms : {&profile.near, &profile.apart, &profile.preferred}) {
+            for (const NeighbourTerm& term : *terms) {
+                add(term.pods);
+                add(term.spaces_by);
+            }
+        }
+        for (const SpreadTerm& term : profile.spread) {
+            add(term.pods);
+        }
+        for (const PreferredNodes& wish : profile.preferred_nodes) {
+            for (const LabelRequirement& one : wish.term) {
+                add(one);
+            }
+        }
+        for (const PortUse& port : profile.ports) {
+            values.add(port.address);
         }
     }
     void add(const Grants& grants) {
@@ -185,6 +216,9 @@ void Mirror::State::keep_names_in_use() {
         }
         used.groups.add(record.group);
     });
+    if (neighbours_ != nullptr) {
+        neighbours_->each_profile([&](const PodProfile& profile) { used.add(profile); });
+    }
     for (std::uint32_t f = 0; f < filters_->size(); ++f) {
         if (used.filters.has(f)) {
             used.add((*filters_)[FilterIndex(f)]);
@@ -194,7 +228,9 @@ void Mirror::State::keep_names_in_use() {
     names_.requests.keep_only(used.requests.bits());
     names_.groups.keep_only(used.groups.bits());
     names_.apps.keep_only(used.apps.bits());
-    names_.label_keys.keep_only(used.keys.bits());
+    if (neighbours_ == nullptr) {  // which keeps tables by the keys of topologies; they are few
+        names_.label_keys.keep_only(used.keys.bits());
+    }
     names_.label_values.keep_only(used.values.bits());
     filters_->keep_only(used.filters.bits());
 }

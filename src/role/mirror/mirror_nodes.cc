@@ -55,6 +55,14 @@ void Mirror::State::start_when_listed() {
     engine_ =
         std::make_unique<Engine>(std::move(specs), std::move(*policy), options_.engine, cluster);
     policies_.emplace(kFirstPolicyName, kFirstPolicy);
+    if (options_.neighbours) {
+        neighbours_ = std::make_unique<Neighbourhood>(this->cluster());
+        for (const auto& [name, node] : *first_nodes_) {
+            if (const NodeIndex known = find_node(name, {}); known.valid()) {
+                learn_offer(known, node);
+            }
+        }
+    }
     for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
         for (const GpuSpec& gpu : this->cluster().spec(NodeIndex(n)).gpus) {
             nodes_[n].health.push_back(gpu.health);
@@ -130,6 +138,9 @@ void Mirror::State::node_changed(const Node& node) {
         return;
     }
     add_node(std::move(*spec), node.address);
+    if (const NodeIndex known = find_node(node.name, {}); known.valid()) {
+        learn_offer(known, node);
+    }
 }
 
 // A new node, one that is back, or another description of one that is there.

@@ -18,6 +18,8 @@ class MirrorObserver {
     // Classes were numbered anew, or a policy has changed: what was asked (Mirror::ask) says nothing
     // any more.
     virtual void asks_changed() = 0;
+    // A pod came, went or changed where others' rules may look at it.
+    virtual void neighbours_changed() = 0;
     // Something may be free that was not: a share has ended, a node was added, changed or healed.
     virtual void room_appeared() = 0;
 };

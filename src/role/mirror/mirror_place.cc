@@ -5,34 +5,40 @@
 #include "base/assert.h"
 #include "dialect/asking.h"
 #include "engine/explain.h"
+#include "model/pod_rules.h"
 #include "role/mirror/mirror_state.h"
 
 namespace tessera {
 namespace {
 
 // Pods that ask for no GPU go by the usual least-loaded rule, whatever our name is for them.
-constexpr std::string_view kPlainPolicy = "spread";
+constexpr std::string_view kPlainPolicy = "least-loaded";
 
 std::string_view policy_to_place(const Pod& pod, std::string_view wanted) {
     const auto dialect = dialect_of(pod);
     return dialect && (*dialect)->asks(pod).empty() ? kPlainPolicy : wanted;
 }
 
-// Rules that a scheduler has to obey and that are not judged here: better no place than a wrong one.
+// What a scheduler has to obey and is not judged here: better no place than a wrong one.
 Expected<void> check_judged(const Pod& pod) {
-    std::string rule = pod.pod_rules.empty() ? "" : pod.pod_rules.front();
+    const PodRules& rules = rules_of(pod);
+    const auto by_space = [](const PodTerm& term) {
+        return term.spaces_by.has_value() && !term.spaces_by->empty();
+    };
+    std::string_view what;
     if (!pod.resource_claims.empty()) {
-        rule = "resourceClaims";
+        what = "resourceClaims";
+    } else if (!rules.claims.empty()) {
+        what = "volumes[].persistentVolumeClaim";
+    } else if (std::any_of(rules.near.begin(), rules.near.end(), by_space) ||
+               std::any_of(rules.apart.begin(), rules.apart.end(), by_space)) {
+        what = "affinity by namespaceSelector";
     }
-    const auto asks_ports = [](const Container& one) { return !one.host_ports.empty(); };
-    if (std::any_of(pod.containers.begin(), pod.containers.end(), asks_ports)) {
-        rule = "containers[].ports[].hostPort";
-    }
-    if (!rule.empty()) {
+    if (!what.empty()) {
         return fail(ErrorKind::invalid,
                     "{}: spec.{} is not judged by tessera's scheduler yet; without it the pod is "
-                    "placed, or kube-scheduler with tessera's extender obeys it",
-                    describe(pod), rule);
+                    "placed, or by kube-scheduler with tessera's extender",
+                    describe(pod), what);
     }
     return {};
 }
@@ -48,13 +54,27 @@ Expected<Ask> Mirror::State::ask(PodIndex index, std::string_view policy) {
     const PodRecord& record = pods_[index];
     TESSERA_ASSERT(record.pod != nullptr, "only a pod that waits is asked about");
     TESSERA_TRY(Question question, question_to_place(*record.pod, policy));
-    return Ask{question.policy, std::move(question.classes), question.asked.demand.priority};
+    const bool by_rules = static_cast<bool>(concern(index, question));
+    return Ask{question.policy, std::move(question.classes), question.asked.demand.priority,
+               by_rules};
 }
 
 bool Mirror::State::serves(const Ask& ask) {
     Placer& placer = engine_->placer(ask.policy);
     return std::any_of(ask.classes.begin(), ask.classes.end(),
                        [&](ClassIndex one) { return placer.fitting_nodes(one) > 0; });
+}
+
+// The index answers unless rules between pods have a word in it.
+std::optional<Choice> Mirror::State::choose(PodIndex index, const Question& asked) {
+    if (const Concern rules = concern(index, asked)) {
+        return choose_by_rules(index, asked, rules);
+    }
+    auto placement = engine_->placer(asked.policy).choose(asked.asked.demand);
+    if (!placement) {
+        return std::nullopt;
+    }
+    return Choice{asked.policy, asked.classes.front(), std::move(*placement), asked.group.group};
 }
 
 // As filter() and prepare_bind() in one, but that the index tells the best of all nodes.
@@ -71,13 +91,11 @@ Expected<std::optional<BindPlan>> Mirror::State::place(PodIndex index, const Ask
     TESSERA_TRY(Question question, question_to_place(*record.pod, asked.policy));
     release(index);
     learn(index, question);
-    auto placement = engine_->placer(question.policy).choose(question.asked.demand);
-    if (!placement) {
+    auto choice = choose(index, question);
+    if (!choice) {
         return std::optional<BindPlan>();
     }
-    Choice choice{question.policy, question.classes.front(), std::move(*placement),
-                  question.group.group};
-    TESSERA_CHECK(hold(index, std::move(question), std::move(choice), kNoDeadline));
+    TESSERA_CHECK(hold(index, std::move(question), std::move(*choice), kNoDeadline));
     auto plan = plan_bind(index, record.node, asked.now);
     if (!plan) {
         release(index);
@@ -90,7 +108,11 @@ Expected<Decision> Mirror::State::why_waiting(PodIndex index, std::string_view p
     const PodRecord& record = pods_[index];
     TESSERA_ASSERT(record.pod != nullptr, "only a pod that waits is explained");
     TESSERA_TRY(const Question question, question_to_place(*record.pod, policy));
-    return tessera::explain(engine_->placer(question.policy), question.asked.demand);
+    Decision why = tessera::explain(engine_->placer(question.policy), question.asked.demand);
+    if (concern(index, question).refuses) {
+        add_refusals(index, question, why);
+    }
+    return why;
 }
 
 }  // namespace tessera

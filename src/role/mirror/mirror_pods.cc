@@ -88,15 +88,20 @@ void Mirror::State::remove(PodIndex index) {
     const NodeIndex node = pods_[index].holds() ? pods_[index].node : NodeIndex();
     release(index);
     stop_awaiting(index);
-    pods_.close(index);
+    close(index);
     guess_again_on(node);
+}
+
+void Mirror::State::close(PodIndex index) {
+    forget_neighbour(index);
+    pods_.close(index);
 }
 
 void Mirror::State::let_go(PodIndex index) {
     const NodeIndex node = pods_[index].holds() ? pods_[index].node : NodeIndex();
     release(index);
     if (!pods_[index].seen) {
-        pods_.close(index);
+        close(index);
     }
     guess_again_on(node);
 }
@@ -133,6 +138,7 @@ void Mirror::State::take_pod(const Pod& pod) {
     record.seen = true;
     record.list = pod_lists_;
     record.priority = pod.priority.value_or(0);
+    learn_neighbour(index, pod);
     if (!pod.node_name.empty()) {
         settle(index);
         take_bound(index, pod);
@@ -304,6 +310,7 @@ void Mirror::State::confirm_held(PodIndex index, const Pod& pod, const Held& hel
         ours = false;
     }
     record.decided.reset();
+    stand_on(index, record.node);
     set_doubt(record, false);
     set_stage(record, ours ? PodStage::bound : PodStage::foreign);
     if (confirmed->over_committed && confirmed->outcome != Confirmation::Outcome::unchanged) {
@@ -369,6 +376,7 @@ void Mirror::State::release(PodIndex index) {
 // The ledger has nothing of it any more.
 void Mirror::State::forget_share(PodRecord& record) {
     room_appeared();
+    stand_nowhere(pods_.find(record.uid));
     ports_.release(record.owner());
     record.decided.reset();
     set_doubt(record, false);
@@ -456,7 +464,7 @@ std::size_t Mirror::State::expire(Nanoseconds now, Nanoseconds heard) {
         const NodeIndex node = record.node;
         forget_share(record);
         if (!record.seen) {
-            pods_.close(index);
+            close(index);
         }
         guess_again_on(node);
     }

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "dialect/gpushare.h"
+#include "engine/neighbour_question.h"
+#include "engine/neighbourhood.h"
 #include "role/intake/intake.h"
 #include "role/intake/port_book.h"
 #include "role/mirror/first_pods.h"
@@ -88,6 +90,10 @@ class Mirror::State {
     // mirror_names.cc
     void make_room_for_names();
 
+    // mirror_neighbours.cc
+    void learn_neighbour(PodIndex index, const Pod& pod);
+    void learn_offer(NodeIndex node, const Node& told);
+
   private:
     class InUse;
     struct NodeFacts {
@@ -145,6 +151,17 @@ class Mirror::State {
     Expected<PolicySlot> policy_for(const Pod& pod, std::string_view name);
     Expected<Question> question(const Pod& pod, std::string_view policy);
     Expected<Question> question(const Pod& pod, PolicySlot policy);
+    void stand_on(PodIndex index, NodeIndex node);
+    void stand_nowhere(PodIndex index);
+    void forget_neighbour(PodIndex index);
+    const NodeFilter& filter_of(const Question& asked) const;
+    Concern concern(PodIndex index, const Question& asked);
+    std::optional<Choice> choose_by_rules(PodIndex index, const Question& asked, Concern concern);
+    std::size_t most_wished(const NeighbourQuestion& rules, std::span<const NodeIndex> nodes,
+                            const Fit& fit) const;
+    void add_refusals(PodIndex index, const Question& asked, Decision& decision);
+    void close(PodIndex index);
+    std::optional<Choice> choose(PodIndex index, const Question& asked);
     Expected<Question> question_to_place(const Pod& pod, std::string_view wanted);
     Expected<void> check_synced() const;
     Expected<void> check_unbound(PodIndex index) const;
@@ -169,6 +186,11 @@ class Mirror::State {
                                                        std::span<const PodIndex> gone,
                                                        std::span<const PodIndex> others);
 
+    void neighbours_changed() {
+        if (observer_ != nullptr) {
+            observer_->neighbours_changed();
+        }
+    }
     void asks_changed() {
         if (observer_ != nullptr) {
             observer_->asks_changed();
@@ -187,6 +209,7 @@ class Mirror::State {
     PortBook ports_;
     PodBook pods_;
     std::unique_ptr<Engine> engine_;  // once everything has been listed
+    std::unique_ptr<Neighbourhood> neighbours_;  // then, too, if they are kept account of
     std::map<std::string, PolicySlot, std::less<>> policies_;
     std::vector<NodeFacts> nodes_;  // by NodeIndex
     // Whose name came after this one's, last time; the name beside, to compare it at once.

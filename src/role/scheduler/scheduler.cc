@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "model/pod_rules.h"
 #include "role/wording/decision_words.h"
 
 namespace tessera {
@@ -13,6 +14,8 @@ constexpr std::string_view kUnschedulable = "Unschedulable";
 constexpr std::string_view kSchedulerError = "SchedulerError";
 // Where those stand whose manifest cannot be served: only a change of it helps them.
 constexpr LineKey kBrokenLine{0};
+// Above all lines of those that ask for the same.
+constexpr std::uint64_t kLonelyLines = std::uint64_t{1} << 63;
 // Lines that are kept though nobody stands in them.
 constexpr std::size_t kSpareLines = 1'024;
 
@@ -54,10 +57,15 @@ Scheduler::Scheduler(FeedTarget cluster, PodReports& reports, SchedulerOptions o
 // Ours if it calls us by one of our names and nothing holds it back.
 std::optional<std::string_view> Scheduler::policy_of(const Pod& pod) const {
     const std::string* policy = find(options_.names, pod.scheduler_name);
-    if (policy == nullptr || pod.deleting) {
+    if (policy == nullptr || pod.deleting || !rules_of(pod).gates.empty()) {
         return std::nullopt;
     }
     return *policy;
+}
+
+// By its own word, so that the order outlives this process.
+Nanoseconds Scheduler::first_seen(const Pod& pod) const {
+    return pod.created_s > 0 ? Nanoseconds(pod.created_s * 1'000'000'000) : options_.wall();
 }
 
 void Scheduler::pod_waits(PodIndex index, const Pod& pod) {
@@ -76,8 +84,7 @@ void Scheduler::pod_waits(PodIndex index, const Pod& pod) {
     const std::uint64_t trait = trait_of(pod);
     const bool is_new = !queue_.has(unit);
     const std::int32_t priority = ask ? ask->priority : pod.priority.value_or(0);
-    const Nanoseconds first_seen = is_new ? options_.clock() : queue_.rank(unit).first_seen;
-    queue_.add(unit, {priority, first_seen});
+    queue_.add(unit, {priority, is_new ? first_seen(pod) : queue_.rank(unit).first_seen});
     if (!is_new && known.trait != trait) {
         queue_.changed(unit);
     }
@@ -101,6 +108,13 @@ void Scheduler::asks_changed() {
     line_keys_.clear();
     lines_.clear();
     ports_.wake(Nanoseconds(0));
+}
+
+void Scheduler::neighbours_changed() {
+    if (!neighbours_) {
+        neighbours_ = true;
+        ports_.wake(Nanoseconds(0));
+    }
 }
 
 void Scheduler::room_appeared() {
@@ -143,6 +157,10 @@ Scheduler::Outcome Scheduler::decide_some() {
 void Scheduler::wake_who_has_room() {
     if (std::exchange(room_, false)) {
         queue_.room([&](LineKey line) { return mirror_.serves(lines_.at(line).ask); });
+        queue_.happened(Cause::pods, options_.clock());
+    }
+    if (std::exchange(neighbours_, false)) {
+        queue_.happened(Cause::pods, options_.clock());
     }
 }
 
@@ -181,13 +199,24 @@ void Scheduler::park(PodIndex pod, Outcome& outcome) {
     const std::string_view policy = waiting_[pod.slot()].policy;
     const auto ask = mirror_.ask(pod, policy);
     TESSERA_ASSERT(ask.has_value(), "a pod that was to be placed can be asked about");
-    const LineKey key = line_of(*ask);
-    queue_.park(unit_of(pod), {key, Causes::of(Cause::room)}, now);
+    // Whom rules between pods concern stands alone: nobody knows who else they would let in.
+    const LineKey key = ask->by_rules ? LineKey(kLonelyLines | pod.value()) : line_of(*ask);
+    queue_.park(unit_of(pod),
+                {key, Causes::of(ask->by_rules ? Cause::pods : Cause::room)}, now);
     PodKey who = mirror_.key_of(pod);
     if (!reports_.listens(who.uid)) {
         return;
     }
-    outcome.refused.push_back({std::move(who), {kUnschedulable, words_of(key, pod)}});
+    outcome.refused.push_back(
+        {std::move(who),
+         {kUnschedulable, ask->by_rules ? words_about(pod) : words_of(key, pod)}});
+}
+
+std::string Scheduler::words_about(PodIndex pod) {
+    const auto why = mirror_.why_waiting(pod, waiting_[pod.slot()].policy);
+    return why ? refusal_line(*why, {[&](NodeIndex node) { return mirror_.node_name(node); },
+                                     mirror_.names()})
+               : why.error().message;
 }
 
 // Why nothing of the line fits; all who stand in it may be told the same.
@@ -195,11 +224,8 @@ std::string Scheduler::words_of(LineKey key, PodIndex pod) {
     const Nanoseconds now = options_.clock();
     Line& line = lines_.at(key);
     if (line.words.empty() || line.words_at + options_.words_last <= now) {
-        if (const auto why = mirror_.why_waiting(pod, waiting_[pod.slot()].policy)) {
-            line.words = refusal_line(
-                *why, {[&](NodeIndex node) { return mirror_.node_name(node); }, mirror_.names()});
-            line.words_at = now;
-        }
+        line.words = words_about(pod);
+        line.words_at = now;
     }
     return line.words;
 }

@@ -87,6 +87,7 @@ class Scheduler final : public MirrorObserver {
     void pod_waits(PodIndex index, const Pod& pod) override;
     void pod_settled(PodIndex index) override;
     void asks_changed() override;
+    void neighbours_changed() override;
     void room_appeared() override;
 
     SchedulerCounts counts() const;  // takes the mutex
@@ -121,8 +122,10 @@ class Scheduler final : public MirrorObserver {
     static PodIndex pod_of(UnitIndex unit) { return PodIndex(unit.value()); }
 
     std::optional<std::string_view> policy_of(const Pod& pod) const;
+    Nanoseconds first_seen(const Pod& pod) const;
     LineKey line_of(const Ask& ask);
     std::string words_of(LineKey key, PodIndex pod);
+    std::string words_about(PodIndex pod);
     void drop_empty_lines();
     void wake_who_has_room();
     Outcome decide_some();
@@ -144,6 +147,7 @@ class Scheduler final : public MirrorObserver {
     std::uint64_t last_line_ = 0;
     std::size_t binding_ = 0;
     bool room_ = false;
+    bool neighbours_ = false;  // have changed since
     SchedulerCounts counts_;
 };
 

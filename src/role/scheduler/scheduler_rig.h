@@ -31,6 +31,8 @@ struct PodAsk {
     std::int32_t priority = 0;
     std::string scheduler = "tessera";
     std::int64_t gpus = 1;  // 0: only cores and memory
+    std::string spec{};     // more of its spec: R"("affinity":{...})"
+    std::string labels{};   // R"("app":"web")"
 };
 
 // What the API server holds. Binds are carried out by it, as a real one would: a pod once, by uid.
@@ -50,8 +52,9 @@ class TinyApi {
                                 i == 0 ? "" : ",", name, i, memories[i]);
         }
         return read_node_json(fmt::format(
-                                  R"({{"metadata":{{"name":"{}","annotations":{{"tessera.dev/gpus":)"
-                                  R"("{{\"version\":1,\"gpus\":[{}]}}"}}}},"status":{{"allocatable":)"
+                                  R"({{"metadata":{{"name":"{0}","labels":{{"kubernetes.io/hostname":"{0}"}},)"
+                                  R"("annotations":{{"tessera.dev/gpus":)"
+                                  R"("{{\"version\":1,\"gpus\":[{1}]}}"}}}},"status":{{"allocatable":)"
                                   R"({{"cpu":"32","memory":"128Gi","pods":"110"}},"conditions":)"
                                   R"([{{"type":"Ready","status":"True"}}]}}}})",
                                   name, gpus))
@@ -62,10 +65,12 @@ class TinyApi {
         const std::string limits =
             ask.gpus == 0 ? R"("cpu":"1")" : fmt::format(R"("tessera.dev/gpu":"{}")", ask.gpus);
         Pod pod = read_pod_json(fmt::format(
-                                    R"({{"metadata":{{"name":"{}","namespace":"default","uid":"{}"}},)"
-                                    R"("spec":{{"schedulerName":"{}","priority":{},"containers":)"
-                                    R"([{{"name":"main","resources":{{"limits":{{{}}}}}}}]}}}})",
-                                    ask.name, stored.uid, ask.scheduler, ask.priority, limits))
+                                    R"({{"metadata":{{"name":"{}","namespace":"default","uid":"{}",)"
+                                    R"("labels":{{{}}}}},"spec":{{"schedulerName":"{}",)"
+                                    R"("priority":{},"containers":[{{"name":"main",)"
+                                    R"("resources":{{"limits":{{{}}}}}}}]{}{}}}}})",
+                                    ask.name, stored.uid, ask.labels, ask.scheduler, ask.priority,
+                                    limits, ask.spec.empty() ? "" : ",", ask.spec))
                       .value();
         if (ask.gpus > 0 && ask.milli < 1000) {
             pod.annotations["tessera.dev/gpu-milli"] = std::to_string(ask.milli);
@@ -168,7 +173,7 @@ class SchedulerRig {
     std::string why_not_ready;
     VirtualTime time;
     TinyApi api;
-    Mirror mirror{{}};
+    Mirror mirror{{.neighbours = true}};
     std::mutex mutex;
     FakeHttpClient http{time, [this](FakeHttpClient& to, const FakeCall& call) {
                             told.push_back(call.call);

@@ -180,17 +180,77 @@ TEST(Scheduler, AManifestThatCannotBeServedIsToldOnceAndHurtsNobody) {
     EXPECT_EQ(rig.node_of("broken"), "a");
 }
 
+// No two of them on one node.
+PodAsk apart(const std::string& name) {
+    return {.name = name,
+            .milli = 100,
+            .spec = R"("affinity":{"podAntiAffinity":{)"
+                    R"("requiredDuringSchedulingIgnoredDuringExecution":[{)"
+                    R"("labelSelector":{"matchLabels":{"app":"web"}},)"
+                    R"("topologyKey":"kubernetes.io/hostname"}]}})",
+            .labels = R"("app":"web")"};
+}
+
+TEST(Scheduler, PodsThatMustBeApartAreAndTheLastIsToldWhyItWaits) {
+    SchedulerRig rig;
+    rig.start();
+    rig.add_node("a", {kCard});
+    rig.add_node("b", {kCard});
+    for (const char* name : {"one", "two", "three"}) {
+        rig.add_pod(apart(name));
+    }
+    rig.run(seconds(1));
+    EXPECT_EQ(rig.node_of("three"), "");
+    EXPECT_NE(rig.node_of("one"), rig.node_of("two"));
+    EXPECT_THAT(bodies(rig, "PATCH", "/pods/three/status"),
+                ElementsAre(HasSubstr("0/2 nodes are available: 2 ")));
+    rig.remove_pod("one");
+    rig.run(seconds(15));
+    EXPECT_NE(rig.node_of("three"), "") << "the one it had to be apart from is gone";
+}
+
+TEST(Scheduler, AWishCountsWhereAllNodesFit) {
+    SchedulerRig rig;
+    rig.start();
+    for (const char* node : {"a", "b", "c"}) {
+        rig.add_node(node, {kCard});
+    }
+    rig.add_pod({.name = "p",
+                 .milli = 100,
+                 .spec = R"("affinity":{"nodeAffinity":{)"
+                         R"("preferredDuringSchedulingIgnoredDuringExecution":[{"weight":100,)"
+                         R"("preference":{"matchExpressions":[{"key":"kubernetes.io/hostname",)"
+                         R"("operator":"In","values":["c"]}]}}]}})"});
+    rig.run();
+    EXPECT_EQ(rig.node_of("p"), "c");
+}
+
+TEST(Scheduler, APodThatIsHeldBackByAGateIsNotTried) {
+    SchedulerRig rig;
+    rig.start();
+    rig.add_node("a", {kCard});
+    PodAsk ask{.name = "p", .spec = R"("schedulingGates":[{"name":"quota"}])"};
+    rig.add_pod(ask);
+    rig.run();
+    EXPECT_EQ(rig.node_of("p"), "");
+    EXPECT_TRUE(rig.told.empty());
+    rig.api.pods.at("p").ask.spec.clear();
+    rig.show("p");
+    rig.run();
+    EXPECT_EQ(rig.node_of("p"), "a");
+}
+
 TEST(Scheduler, APodWithARuleThatIsNotJudgedIsNotPlacedAgainstIt) {
     SchedulerRig rig;
     rig.start();
     rig.add_node("a", {kCard});
     Pod pod = testing::TinyApi::pod(rig.api.add({.name = "p"}));
-    pod.pod_rules = {"affinity.podAntiAffinity"};
+    pod.resource_claims = {"gpu"};
     rig.mirror.pod_changed(pod);
     rig.run();
     EXPECT_EQ(rig.node_of("p"), "");
     EXPECT_THAT(bodies(rig, "PATCH", "/pods/p/status"),
-                ElementsAre(HasSubstr("spec.affinity.podAntiAffinity is not judged")));
+                ElementsAre(HasSubstr("spec.resourceClaims is not judged")));
 }
 
 TEST(Scheduler, DecidesNothingWhileItMayNot) {

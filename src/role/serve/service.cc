@@ -144,6 +144,7 @@ class RunningService final : public Service {
     }
     MirrorOptions mirror_options() {
         options_.mirror.wall = options_.wall;
+        options_.mirror.neighbours = options_.scheduler.has_value();
         if (options_.policies != nullptr) {
             options_.mirror.make_policy = [policies = options_.policies](std::string_view name) {
                 return policies->make(name);
