@@ -98,7 +98,6 @@ class Scheduler final : public MirrorObserver {
     // What is known of a pod besides its place in the queue; by PodIndex.
     struct Waiting {
         std::string_view policy;  // of the name that it calls us by
-        LineKey line{};
         std::uint64_t trait = 0;  // of what can change while it waits
         bool binding = false;
     };
