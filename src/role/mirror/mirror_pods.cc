@@ -106,12 +106,20 @@ void Mirror::State::let_go(PodIndex index) {
     guess_again_on(node);
 }
 
-// Pods whose devices nobody tells may have been counted where there was no room, for want of a free
-// device then. Now there may be one.
+// Pods whose devices nobody tells may have been counted where there is no room: for want of a free
+// device then, or because it was told later whose device that is. Now there may be a better guess.
 void Mirror::State::guess_again_on(NodeIndex node) {
-    if (node.valid() && gpus_over_committed(node)) {
-        look_again_at_pods_of(node);
+    if (!node.valid() || guessing_ || !gpus_over_committed(node)) {
+        return;
     }
+    guessing_ = true;
+    for (OwnerId owner : ledger().owners_on(node)) {
+        if (const PodIndex index(owner.index());
+            owner.kind() == OwnerKind::foreign && pods_[index].guessed) {
+            take_bound(index, unpack_bound(pods_[index].packed));
+        }
+    }
+    guessing_ = false;
 }
 
 bool Mirror::State::gpus_over_committed(NodeIndex node) const {
@@ -198,12 +206,14 @@ void Mirror::State::take_bound(PodIndex index, const Pod& told) {
     }
     confirm_held(index, pod, held);
     record.packed = worth_keeping(held) ? pack_bound(pod) : std::string();
+    record.guessed = held.devices_unknown;
     ports_.hold(pod, node);
     if (pod.deleting && record.holds()) {
         const auto asked =
             record.ours() ? engine_->terminate(index) : engine_->terminate_foreign(index);
         TESSERA_ASSERT(asked.has_value(), "who holds something can be asked to end");
     }
+    guess_again_on(node);
 }
 
 // By its own word; where that cannot be read, by what it asks for. That it is there is certain.

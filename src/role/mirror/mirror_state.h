@@ -234,6 +234,7 @@ class Mirror::State {
     std::optional<FirstPods> first_pods_;
     bool config_maps_listed_ = false;
     bool unit_known_ = false;
+    bool guessing_ = false;  // guess_again_on() is at work
     std::deque<std::string> notes_;
 };
 

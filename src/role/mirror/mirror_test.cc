@@ -393,6 +393,21 @@ TEST_F(MirrorTest, AGuessThatWasOneTooManyIsMadeAgainWhenADeviceIsFree) {
     EXPECT_EQ(mirror_.filter(gpu_pod("late", 1), only_a, {"", kNow})->fitting, 0U);
 }
 
+TEST_F(MirrorTest, AGuessMakesWayForADeviceThatIsToldLater) {
+    Pod known = gpu_pod("known", 16, "a");
+    known.annotations = {{"ALIYUN_COM_GPU_MEM_IDX", "0"}, {"ALIYUN_COM_GPU_MEM_POD", "16"}};
+    start({gpu_pod("a-unknown", 8, "a"), known});
+    const auto gpus = mirror_.report(mirror_.find_node("a")).gpus;
+    ASSERT_EQ(gpus.size(), 2U);
+    ASSERT_EQ(gpus[0].size(), 1U);
+    EXPECT_EQ(gpus[0][0].name, "known");
+    ASSERT_EQ(gpus[1].size(), 1U);
+    EXPECT_EQ(gpus[1][0].name, "a-unknown");
+    EXPECT_EQ(mirror_.filter(gpu_pod("late", 16), std::vector{mirror_.find_node("a")}, {"", kNow})
+                  ->fitting,
+              0U);
+}
+
 TEST_F(MirrorTest, ADeviceThatFellIllTakesNoShareThatWasHeldOnIt) {
     start();
     const Pod pod = gpu_pod("p", 8);

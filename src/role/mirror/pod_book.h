@@ -50,6 +50,7 @@ struct PodRecord {
     PolicySlot policy = kFirstPolicy;  // that was told
     PodStage stage = PodStage::pending;
     bool seen = false;          // by the API's word, not only by a request's
+    bool guessed = false;       // bound, and nothing tells which devices it has
     bool in_doubt = false;      // held, and perhaps bound: the API server did not answer
     Nanoseconds doubt_until{};  // it would have been told by then
 
