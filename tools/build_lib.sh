@@ -176,9 +176,12 @@ build_preset() {
     shift
     mkdir -p "$root/build"
     {
-        flock 9
-        if [[ ! -t 2 && ! -f $root/build/$preset/.ninja_log ]]; then
-            say "building $preset: some minutes the first time, log in build/log"
+        flock -n 9 || {
+            say "another build runs in this tree: waiting for it"
+            flock 9
+        }
+        if [[ ! -t 2 ]]; then
+            say "building $preset: some minutes the first time, log in build/log/$preset-build.log"
         fi
         configure_preset "$preset" &&
             run_logged "$root/build/log/$preset-build.log" "building $preset" \

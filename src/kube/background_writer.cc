@@ -96,6 +96,9 @@ class BackgroundWriter::State : public std::enable_shared_from_this<State> {
                 counts_.last_written = options_.clock();
             }
         }
+        if (!result && options_.on_failed) {
+            options_.on_failed(result.error());
+        }
         if (done) {
             done(result);
         }

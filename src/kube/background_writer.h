@@ -28,6 +28,8 @@ struct BackgroundWriterOptions {
     Nanoseconds look_again{20'000'000};        // while it is busy
     Nanoseconds patience{30'000'000'000};      // of the oldest
     Nanoseconds call_deadline{30'000'000'000};  // of one write with its repetitions
+    // Told of each write that was refused or given up, on the client's thread.
+    std::function<void(const ApiError&)> on_failed{};
     Clock clock = boot_time_now;
     std::uint64_t seed = 1;
 };

@@ -22,7 +22,7 @@ constexpr Command kCommands[] = {
     {"sim", "run a trace or a generated workload through placement policies", run_sim},
     {"trace", "generate, import and show workloads and node lists", run_trace},
     {"explain", "why a pod goes where it goes, why it does not fit, what would help", run_explain},
-    {"serve", "answer a Kubernetes cluster: the extender of a stock kube-scheduler", run_serve},
+    {"serve", "serve a Kubernetes cluster: as kube-scheduler's extender, as a scheduler", run_serve},
     {"inspect", "what is on the GPUs of a cluster, by node and by pod", run_inspect},
     {"policy", "list, show and check placement policies", run_policy},
     {"completion", "print the completion script of a shell: bash, zsh or fish", run_completion},

@@ -177,13 +177,14 @@ int run_inspect(const Arguments& arguments) {
         "  tessera inspect gpu-a gpu-b -d             and who has it\n"
         "  kubectl tessera inspect --context lab      the same as a plugin of kubectl\n"
         "  tessera inspect --gpushare -d              as kubectl inspect gpushare prints it\n\n"
-        "Needs to list nodes, pods and the ConfigMaps of kube-system.\n"
+        "Needs to list nodes, pods and the ConfigMaps of kube-system. Signatures are not checked\n"
+        "here: what a running extender calls foreign for want of one may be called confirmed.\n"
         "Exit codes: 0 fine, 1 no such node, 2 wrong use or a file that is not good, 3 the API\n"
         "server cannot be reached or refuses.");
     Flags flags;
     app.add_option("NODE", flags.nodes, "only these nodes");
     app.add_flag("-d,--details", flags.details, "a row per pod and GPU");
-    CLI::Option* json = app.add_flag("--json", flags.json, "as JSON, as /tessera/inspect answers");
+    CLI::Option* json = app.add_flag("--json", flags.json, "as JSON, in the shape of /tessera/inspect");
     app.add_flag("--gpushare", flags.gpushare, "as kubectl inspect gpushare prints it")
         ->excludes(json);
     app.add_option("-n,--namespace", flags.space, "with -d: only pods of this namespace")

@@ -111,6 +111,14 @@ StringMap usual_scheduler_names() {
             {"custom-scheduler", "tessera"}};
 }
 
+// As the API server accepts it in spec.schedulerName.
+bool is_scheduler_name(std::string_view name) {
+    const auto good = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+    };
+    return !name.empty() && std::all_of(name.begin(), name.end(), good);
+}
+
 // "NAME" or "NAME=POLICY", the policy by name or as a file.
 Expected<void> set_scheduler(const ServeFlags& flags, ServiceOptions& service) {
     const StringMap usual = usual_scheduler_names();
@@ -118,10 +126,10 @@ Expected<void> set_scheduler(const ServeFlags& flags, ServiceOptions& service) {
     for (const std::string& text : flags.scheduler_names) {
         const std::size_t equals = text.find('=');
         const std::string name = text.substr(0, equals);
-        if (name.empty()) {
+        if (!is_scheduler_name(name)) {
             return fail(ErrorKind::invalid,
                         "--scheduler-name: {} is not accepted; NAME or NAME=POLICY is, such as "
-                        "batch=binpack",
+                        "batch=binpack, the name of letters, digits, dots and dashes",
                         in_quotes(text));
         }
         const std::string* known = find(usual, name);
@@ -233,7 +241,8 @@ int run(Plan plan) {
     if (!service) {
         return report_error(service.error());
     }
-    fmt::print("tessera: the {} listens on {}\n", doors, shown_address(server, (*service)->port()));
+    fmt::print("tessera: {}, listening on {}\n", doors,
+               shown_address(server, (*service)->port()));
     std::fflush(stdout);
     const int signal = signals.wait();
     log.info("stopping", {{"signal", signal}});

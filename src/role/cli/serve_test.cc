@@ -85,6 +85,13 @@ TEST(ServeCommand, WrongUseSaysTheNextStep) {
          "has to be longer"},
         {{"--extender", "--log-level", "loud"}, kExitUse, "debug, info"},
         {{"--config", "no/such.yaml"}, kExitEnvironment, "no/such.yaml"},
+        {{"--extender", "--scheduler-name", "x"}, kExitUse, "--scheduler"},
+        {{"--scheduler", "--scheduler-name", "a b"}, kExitUse, "\"a b\" is not accepted"},
+        {{"--scheduler", "--scheduler-name", "=binpack"}, kExitUse, "NAME=POLICY"},
+        {{"--scheduler", "--scheduler-name", "x=binpak"}, kExitUse, "did you mean binpack?"},
+        {{"--scheduler", "--scheduler-name", "x", "--scheduler-name", "x=spread"},
+         kExitUse,
+         "\"x\" is there more than once"},
     };
     for (const Case& one : cases) {
         std::vector<std::string> command{"serve"};

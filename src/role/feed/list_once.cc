@@ -7,7 +7,8 @@ namespace tessera {
 namespace {
 
 constexpr std::string_view kPageSize = "500";
-constexpr Nanoseconds kPatience{30'000'000'000};
+// Somebody sits before it: enough for a server that is busy, not for one that is away.
+constexpr Nanoseconds kPatience{6'000'000'000};
 constexpr int kGone = 410;
 
 // The status of the refusal is kept, to tell a list that grew too old.

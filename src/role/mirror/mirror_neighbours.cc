@@ -85,12 +85,18 @@ Concern Mirror::State::concern(PodIndex index, const Question& asked) {
 }
 
 std::optional<Choice> Mirror::State::choose_by_rules(PodIndex index, const Question& asked,
-                                                     Concern concern) {
-    const NeighbourQuestion rules(*neighbours_, index, filter_of(asked));
+                                                     Concern concern,
+                                                     std::span<const NodeIndex> but) {
+    std::optional<NeighbourQuestion> rules;
+    if (concern) {
+        rules.emplace(*neighbours_, index, filter_of(asked));
+    }
     std::vector<NodeIndex> nodes;
     for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
-        if (nodes_[n].present && (!concern.refuses || rules.verdict(NodeIndex(n)).fits())) {
-            nodes.emplace_back(n);
+        const NodeIndex node(n);
+        if (nodes_[n].present && std::find(but.begin(), but.end(), node) == but.end() &&
+            (!concern.refuses || rules->verdict(node).fits())) {
+            nodes.push_back(node);
         }
     }
     Found found = fit_among(asked, nodes);
@@ -99,7 +105,7 @@ std::optional<Choice> Mirror::State::choose_by_rules(PodIndex index, const Quest
     }
     // Of several alternatives the first that fits counts for more than any wish.
     if (concern.prefers && asked.classes.size() == 1) {
-        found.fit.best = most_wished(rules, nodes, found.fit);
+        found.fit.best = most_wished(*rules, nodes, found.fit);
     }
     return choice_of(asked, nodes[found.fit.best], found);
 }

@@ -93,6 +93,13 @@ Expected<NodeSpec> Mirror::State::spec_of(const Node& node) {
         // The first such node tells the unit of all: pods name no unit.
         options_.dialect.gpushare_unit = gpushare_unit(node);
         unit_known_ = true;
+    } else if (!units_differ_ && node.offered(kGpushareCount) != nullptr &&
+               gpushare_unit(node) != options_.dialect.gpushare_unit) {
+        units_differ_ = true;
+        note(fmt::format("node {} seems to count aliyun.com/gpu-mem in another unit than the first "
+                         "one; all pods are read in {}: --gpushare-unit says which is meant",
+                         shown(node.name),
+                         options_.dialect.gpushare_unit == MemoryUnit::gib ? "GiB" : "MiB"));
     }
     DialectContext known = context();
     return take_node(node, known);
@@ -245,6 +252,10 @@ void Mirror::State::set_unhealthy(const ConfigMap& map) {
         return;
     }
     const std::string* gpus = find(map.data, "gpus");
+    if (gpus == nullptr) {
+        note(fmt::format("ConfigMap {}/{} has no key gpus, and names no GPU", map.space,
+                         shown(map.name)));
+    }
     UnhealthyGpus unhealthy = read_unhealthy_gpus(gpus == nullptr ? "" : *gpus);
     for (const std::string& ignored : unhealthy.ignored) {
         note(fmt::format("ConfigMap {}/{}: {}", map.space, shown(map.name), ignored));

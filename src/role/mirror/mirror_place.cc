@@ -14,6 +14,9 @@ namespace {
 // Pods that ask for no GPU go by the usual least-loaded rule, whatever our name is for them.
 constexpr std::string_view kPlainPolicy = "least-loaded";
 
+// Nodes that are passed over for one pod, at most.
+constexpr std::size_t kMostInVain = 64;
+
 std::string_view policy_to_place(const Pod& pod, std::string_view wanted) {
     const auto dialect = dialect_of(pod);
     return dialect && (*dialect)->asks(pod).empty() ? kPlainPolicy : wanted;
@@ -65,10 +68,12 @@ bool Mirror::State::serves(const Ask& ask) {
                        [&](ClassIndex one) { return placer.fitting_nodes(one) > 0; });
 }
 
-// The index answers unless rules between pods have a word in it.
-std::optional<Choice> Mirror::State::choose(PodIndex index, const Question& asked) {
-    if (const Concern rules = concern(index, asked)) {
-        return choose_by_rules(index, asked, rules);
+// The index answers, unless rules between pods have a word in it or nodes were tried in vain.
+std::optional<Choice> Mirror::State::choose(PodIndex index, const Question& asked,
+                                            std::span<const NodeIndex> in_vain) {
+    const Concern rules = concern(index, asked);
+    if (rules || !in_vain.empty()) {
+        return choose_by_rules(index, asked, rules, in_vain);
     }
     auto placement = engine_->placer(asked.policy).choose(asked.asked.demand);
     if (!placement) {
@@ -77,7 +82,8 @@ std::optional<Choice> Mirror::State::choose(PodIndex index, const Question& aske
     return Choice{asked.policy, asked.classes.front(), std::move(*placement), asked.group.group};
 }
 
-// As filter() and prepare_bind() in one, but that the index tells the best of all nodes.
+// As filter() and prepare_bind() in one, but that the index tells the best of all nodes. A node of
+// which the pod's vocabulary cannot write what it must (no UUIDs, no ports left) is passed over.
 Expected<std::optional<BindPlan>> Mirror::State::place(PodIndex index, const Asked& asked) {
     TESSERA_CHECK(check_unbound(index));
     const PodRecord& record = pods_[index];
@@ -88,20 +94,30 @@ Expected<std::optional<BindPlan>> Mirror::State::place(PodIndex index, const Ask
                     shown(record.space), shown(record.name), shown(node_name(record.node)));
     }
     TESSERA_CHECK(check_judged(*record.pod));
-    TESSERA_TRY(Question question, question_to_place(*record.pod, asked.policy));
+    TESSERA_TRY(const Question question, question_to_place(*record.pod, asked.policy));
     release(index);
     learn(index, question);
-    auto choice = choose(index, question);
-    if (!choice) {
-        return std::optional<BindPlan>();
-    }
-    TESSERA_CHECK(hold(index, std::move(question), std::move(*choice), kNoDeadline));
-    auto plan = plan_bind(index, record.node, asked.now);
-    if (!plan) {
+    Error why{};
+    std::vector<NodeIndex> in_vain;
+    while (in_vain.size() < kMostInVain) {
+        auto choice = choose(index, question, in_vain);
+        if (!choice) {
+            break;
+        }
+        TESSERA_CHECK(hold(index, question, std::move(*choice), kNoDeadline));
+        const NodeIndex node = record.node;
+        auto plan = plan_bind(index, node, asked.now);
+        if (plan) {
+            return std::optional(std::move(*plan));
+        }
         release(index);
-        return tl::unexpected(std::move(plan.error()));
+        why = std::move(plan.error());
+        in_vain.push_back(node);
     }
-    return std::optional(std::move(*plan));
+    if (!in_vain.empty()) {
+        return tl::unexpected(std::move(why));
+    }
+    return std::optional<BindPlan>();
 }
 
 Expected<Decision> Mirror::State::why_waiting(PodIndex index, std::string_view policy) {

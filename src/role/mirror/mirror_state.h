@@ -156,12 +156,14 @@ class Mirror::State {
     void forget_neighbour(PodIndex index);
     const NodeFilter& filter_of(const Question& asked) const;
     Concern concern(PodIndex index, const Question& asked);
-    std::optional<Choice> choose_by_rules(PodIndex index, const Question& asked, Concern concern);
+    std::optional<Choice> choose_by_rules(PodIndex index, const Question& asked, Concern concern,
+                                          std::span<const NodeIndex> but);
     std::size_t most_wished(const NeighbourQuestion& rules, std::span<const NodeIndex> nodes,
                             const Fit& fit) const;
     void add_refusals(PodIndex index, const Question& asked, Decision& decision);
     void close(PodIndex index);
-    std::optional<Choice> choose(PodIndex index, const Question& asked);
+    std::optional<Choice> choose(PodIndex index, const Question& asked,
+                                 std::span<const NodeIndex> in_vain);
     Expected<Question> question_to_place(const Pod& pod, std::string_view wanted);
     Expected<void> check_synced() const;
     Expected<void> check_unbound(PodIndex index) const;
@@ -234,6 +236,7 @@ class Mirror::State {
     std::optional<FirstPods> first_pods_;
     bool config_maps_listed_ = false;
     bool unit_known_ = false;
+    bool units_differ_ = false;  // and that has been told
     bool guessing_ = false;  // guess_again_on() is at work
     std::deque<std::string> notes_;
 };

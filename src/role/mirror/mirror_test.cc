@@ -393,6 +393,19 @@ TEST_F(MirrorTest, AGuessThatWasOneTooManyIsMadeAgainWhenADeviceIsFree) {
     EXPECT_EQ(mirror_.filter(gpu_pod("late", 1), only_a, {"", kNow})->fitting, 0U);
 }
 
+TEST_F(MirrorTest, WhatIsOddOfNodesIsTold) {
+    start();
+    mirror_.take_notes();
+    mirror_.config_map_changed({"kube-system", "unhealthy-gpu-a", {{"gpu", "0"}}});
+    Node large = gpu_node("large");
+    large.allocatable["aliyun.com/gpu-mem"] = Quantity::parse("32320").value();
+    mirror_.node_changed(large);
+    const std::vector<std::string> notes = mirror_.take_notes();
+    ASSERT_EQ(notes.size(), 2U);
+    EXPECT_NE(notes[0].find("has no key gpus"), std::string::npos) << notes[0];
+    EXPECT_NE(notes[1].find("--gpushare-unit"), std::string::npos) << notes[1];
+}
+
 TEST_F(MirrorTest, AGuessMakesWayForADeviceThatIsToldLater) {
     Pod known = gpu_pod("known", 16, "a");
     known.annotations = {{"ALIYUN_COM_GPU_MEM_IDX", "0"}, {"ALIYUN_COM_GPU_MEM_POD", "16"}};

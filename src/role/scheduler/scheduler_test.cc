@@ -225,6 +225,23 @@ TEST(Scheduler, AWishCountsWhereAllNodesFit) {
     EXPECT_EQ(rig.node_of("p"), "c");
 }
 
+TEST(Scheduler, ANodeOfWhichTheRecordCannotBeWrittenIsPassedOver) {
+    SchedulerOptions options;
+    options.names = {{"kubeshare-scheduler", "kubeshare"}};
+    SchedulerRig rig(options);
+    rig.start();
+    Node nameless = testing::TinyApi::node("a", {kCard});  // KubeShare's record names the UUID
+    nameless.annotations["tessera.dev/gpus"] = R"({"version":1,"gpus":[{"memoryMib":16384}]})";
+    rig.mirror.node_changed(nameless);
+    rig.add_node("b", {kCard});
+    rig.add_pod({.name = "p",
+                 .scheduler = "kubeshare-scheduler",
+                 .gpus = 0,
+                 .labels = R"("sharedgpu/gpu_request":"0.5","sharedgpu/gpu_limit":"1.0")"});
+    rig.run(seconds(1));
+    EXPECT_EQ(rig.node_of("p"), "b");
+}
+
 TEST(Scheduler, APodThatIsHeldBackByAGateIsNotTried) {
     SchedulerRig rig;
     rig.start();

@@ -12,10 +12,12 @@ constexpr double kDecisionBounds[] = {0.000002, 0.000005, 0.00001, 0.00002, 0.00
 
 }  // namespace
 
-Scheduling::Scheduling(FeedTarget cluster, SchedulerOptions options, SchedulingPorts ports)
+Scheduling::Scheduling(FeedTarget cluster, SchedulerOptions options, SchedulingPorts ports,
+                       Log& log)
     : cluster_(cluster),
       options_(std::move(options)),
       ports_(std::move(ports)),
+      trouble_(log, LogLevel::warning, "an event or a condition of a pod was not written"),
       runner_([this] { scheduler_->run(); }, options_.clock) {}
 
 Scheduling::~Scheduling() { stop(); }
@@ -26,6 +28,13 @@ Expected<void> Scheduling::open(HttpClientOptions api) {
     writer_ = std::make_unique<BackgroundWriter>(
         *http_, BackgroundWriterOptions{.max_in_flight = kReportConnections,
                                         .busy = ports_.busy,
+                                        .on_failed =
+                                            [this](const ApiError& error) {
+                                                if (error.reason != "AlreadyExists") {
+                                                    trouble_.tell(
+                                                        {{"error", error.error.message}});
+                                                }
+                                            },
                                         .clock = options_.clock});
     reports_ = std::make_unique<PodReports>(
         *writer_, PodReportsOptions{.clock = options_.clock, .wall = options_.wall});

@@ -16,6 +16,7 @@
 #include "role/scheduler/pod_reports.h"
 #include "role/scheduler/scheduler.h"
 #include "role/serve/runner.h"
+#include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
 namespace tessera {
@@ -28,7 +29,7 @@ struct SchedulingPorts {
 
 class Scheduling {
   public:
-    Scheduling(FeedTarget cluster, SchedulerOptions options, SchedulingPorts ports);
+    Scheduling(FeedTarget cluster, SchedulerOptions options, SchedulingPorts ports, Log& log);
     ~Scheduling();  // stops
     Scheduling(const Scheduling&) = delete;
     Scheduling& operator=(const Scheduling&) = delete;
@@ -44,6 +45,7 @@ class Scheduling {
     FeedTarget cluster_;
     const SchedulerOptions options_;
     const SchedulingPorts ports_;
+    RepeatedLine trouble_;
     std::unique_ptr<HttpClient> http_;
     std::unique_ptr<BackgroundWriter> writer_;
     std::unique_ptr<PodReports> reports_;

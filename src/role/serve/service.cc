@@ -136,7 +136,8 @@ class RunningService final : public Service {
             FeedTarget{mirror_, mutex_}, std::move(options),
             SchedulingPorts{.bind = ports().bind,
                             .why_not_ready = [this] { return why_not_ready(); },
-                            .busy = [this] { return binds_.counts().in_flight > 0; }});
+                            .busy = [this] { return binds_.counts().in_flight > 0; }},
+            log_);
         TESSERA_CHECK(scheduling_->open(options_.api));
         scheduling_->tell(metrics_);
         scheduling_->start();
