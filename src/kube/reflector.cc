@@ -61,6 +61,7 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
     }
     bool current() const { return synced_ && watching_; }
     Nanoseconds last_contact() const { return Nanoseconds(last_contact_); }
+    Nanoseconds told_until() const { return Nanoseconds(told_until_); }
     ReflectorCounts counts() const {
         const std::lock_guard lock(report_mutex_);
         return counts_;
@@ -119,6 +120,9 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
         next_page();
     }
     void next_page() {
+        if (continue_.empty()) {
+            list_asked_ = options_.clock();
+        }
         ClientCall call{
             .path = with_query(options_.path, {{"limit", number_text(options_.page_size)},
                                                {"labelSelector", options_.label_selector},
@@ -168,6 +172,7 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
             return;
         }
         sink_.list_ends();
+        told_until_ = list_asked_.value();
         count(&ReflectorCounts::lists);
         synced_ = true;
         if (round_ == round) {
@@ -247,6 +252,7 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
         }
         if (event->kind == WatchKind::bookmark) {
             count(&ReflectorCounts::bookmarks);
+            told_until_ = last_line_.value();
         } else {
             count(&ReflectorCounts::events);
             if (event->kind == WatchKind::deleted) {
@@ -326,8 +332,9 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
     HttpClient::CallId pending_{};
     std::uint64_t round_ = 0;  // of what is begun; what was begun before is not heeded
     bool running_ = false;
-    std::string version_;             // of the last thing told
-    std::string continue_;            // of the next page
+    std::string version_;   // of the last thing told
+    std::string continue_;  // of the next page
+    Nanoseconds list_asked_{};        // its first page
     std::optional<Verdict> verdict_;  // why the watch is to end
     int failed_watches_ = 0;
     std::uint64_t lines_ = 0;
@@ -338,6 +345,7 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
     std::atomic<bool> watching_ = false;           // the API server has begun to answer a watch
     std::atomic<std::int64_t> failing_since_ = 0;  // 0: not failing
     std::atomic<std::int64_t> last_contact_ = 0;
+    std::atomic<std::int64_t> told_until_ = 0;
     mutable std::mutex report_mutex_;
     ReflectorCounts counts_;
     std::string last_error_;
@@ -353,6 +361,7 @@ bool Reflector::synced() const { return state_->synced(); }
 bool Reflector::healthy() const { return state_->healthy(); }
 bool Reflector::current() const { return state_->current(); }
 Nanoseconds Reflector::last_contact() const { return state_->last_contact(); }
+Nanoseconds Reflector::told_until() const { return state_->told_until(); }
 ReflectorCounts Reflector::counts() const { return state_->counts(); }
 std::string Reflector::last_error() const { return state_->last_error(); }
 
