@@ -116,6 +116,7 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
     void list_anew() {
         continue_.clear();
         version_.clear();
+        page_size_ = options_.page_size;
         sink_.list_begins();
         next_page();
     }
@@ -124,7 +125,7 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
             list_asked_ = options_.clock();
         }
         ClientCall call{
-            .path = with_query(options_.path, {{"limit", number_text(options_.page_size)},
+            .path = with_query(options_.path, {{"limit", number_text(page_size_)},
                                                {"labelSelector", options_.label_selector},
                                                {"fieldSelector", options_.field_selector},
                                                {"continue", continue_}}),
@@ -140,6 +141,11 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
         if (!body) {
             const ApiError& error = body.error();
             count(counter_of(error));
+            if (too_large(error) && page_size_ > 1) {
+                page_size_ /= 2;
+                next_page();
+                return;
+            }
             // A page that is refused will not come: the list took too long (410), or its token is
             // not understood. Otherwise the same page is asked for again.
             const bool anew = !error.passing() && !continue_.empty();
@@ -178,6 +184,10 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
         if (round_ == round) {
             watch();
         }
+    }
+    // Or what else the client would not take a second time either: fewer objects do no harm then.
+    static bool too_large(const ApiError& error) {
+        return error.status == 0 && error.error.kind == ErrorKind::invalid;
     }
     static std::uint64_t ReflectorCounts::* counter_of(const ApiError& error) {
         if (error.status == 0) {
@@ -334,6 +344,7 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
     bool running_ = false;
     std::string version_;   // of the last thing told
     std::string continue_;  // of the next page
+    std::int32_t page_size_ = 0;
     Nanoseconds list_asked_{};        // its first page
     std::optional<Verdict> verdict_;  // why the watch is to end
     int failed_watches_ = 0;

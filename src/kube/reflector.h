@@ -29,6 +29,7 @@ struct ReflectorOptions {
     std::string path;  // "/api/v1/pods"
     std::string label_selector{};
     std::string field_selector{};
+    // Halved for the rest of a list when an answer is more than the client takes.
     std::int32_t page_size = 500;
     // How long the API server is asked to keep a watch, drawn from this range.
     Nanoseconds watch_least{300'000'000'000};

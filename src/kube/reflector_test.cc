@@ -75,6 +75,48 @@ TEST(Reflector, ListsByPagesAndThenWatches) {
     EXPECT_EQ(world.reflector.last_contact(), world.time.now() - seconds(1));
 }
 
+// Pods may be large: 500 of them are more than is taken at once.
+TEST(Reflector, APageThatIsTooLargeIsAskedForInParts) {
+    World world;
+    Reflector reflector{
+        world.http, world.sink, {.path = "/objects", .page_size = 8, .clock = world.time.clock()}};
+    for (const char* name : {"a", "b", "c", "d", "e", "f", "g"}) {
+        world.server.put(name, 1);
+    }
+    std::vector<std::string> limits;
+    const auto too_large = [&](std::size_t most) {
+        return [&limits, most](FakeHttpClient& to, const FakeCall& call) {
+            const std::string limit = query_value(call.call.path, "limit");
+            limits.push_back(limit);
+            const bool refused = !call.streams && std::stoul(limit) > most;
+            if (refused) {
+                to.refuse(call.id, {ErrorKind::invalid, "the answer has more than 100 bytes"});
+            }
+            return refused;
+        };
+    };
+    world.fault = too_large(3);
+    reflector.start();
+    world.time.run_for(seconds(1));
+    EXPECT_THAT(limits, testing::ElementsAre("8", "4", "2", "2", "2", "2", ""));
+    EXPECT_EQ(world.sink.values, world.server.values());
+    EXPECT_EQ(world.sink.begun, 1);
+    EXPECT_TRUE(reflector.healthy());
+    // Also in the middle of a list, whose pages before are kept; the next list tries large ones.
+    limits.clear();
+    world.fault = [&](FakeHttpClient& to, const FakeCall& call) {
+        const bool first = query_value(call.call.path, "continue").empty();
+        return too_large(first ? 4 : 1)(to, call);
+    };
+    world.server.put("h", 1);
+    world.server.forget(0);
+    world.http.cut(world.watch);
+    world.time.run_for(seconds(5));
+    EXPECT_THAT(limits, testing::ElementsAre("", "8", "4", "4", "2", "1", "1", "1", "1", ""));
+    EXPECT_EQ(world.sink.values, world.server.values());
+    EXPECT_EQ(world.sink.begun, 2);
+}
+
 TEST(Reflector, AWatchThatEndsGoesOnFromTheLastVersion) {
     World world;
     world.server.put("a", 1);
