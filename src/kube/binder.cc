@@ -120,7 +120,7 @@ class Binder::State : public std::enable_shared_from_this<State> {
     }
     void start(Job job) {
         std::vector<Write> writes = std::move(job.first);
-        writes.push_back(binding_write(tools_, job.request, touched(job.request->uid)));
+        writes.push_back(binding_write(tools_, job.request, touched(*job.request)));
         WriteListOptions list{
             .clock = tools_->clock, .until = job.until, .undo_patience = options_.undo_patience};
         if (options_.journal) {
@@ -171,21 +171,20 @@ class Binder::State : public std::enable_shared_from_this<State> {
         }
         tell(job, outcome);
     }
-    bool touched(const std::string& uid) const {
+    bool touched(const BindRequest& request) const {
         const std::lock_guard lock(mutex_);
-        return touched_.contains(uid);
+        return request.touched || touched_.contains(request.uid);
     }
     // Without a call. What an earlier bind of the pod may have done is still open.
     void refuse(const Job& job, std::string why) {
-        tell(job,
-             {touched(job.request->uid) ? WriteEnd::unknown : WriteEnd::refused, std::move(why)});
+        tell(job, {touched(*job.request) ? WriteEnd::unknown : WriteEnd::refused, std::move(why)});
     }
     void tell(const Job& job, const WriteOutcome& outcome) {
         {
             const std::lock_guard lock(mutex_);
-            ++(outcome.end == WriteEnd::done     ? counts_.bound
+            ++(outcome.end == WriteEnd::done      ? counts_.bound
                : outcome.end == WriteEnd::refused ? counts_.refused
-                                                 : counts_.unknown);
+                                                  : counts_.unknown);
         }
         job.done(outcome);
     }

@@ -41,6 +41,9 @@ struct BindRequest {
     // The annotation that says which devices: a pod on that node with another value there was bound
     // by somebody else. Empty: all annotations must be the same.
     std::string record{};
+    // An earlier bind of the pod may still be carried out, by another binder, too: as long as that
+    // is not ruled out, the end is unknown and not refused.
+    bool touched = false;
 };
 
 std::string_view bind_end_name(WriteEnd end);  // for metrics and logs

@@ -306,6 +306,18 @@ TEST(Binder, ThrottledUntilTheDeadlineIsRefusedUnlessAnEarlierOneMayHaveBeenDone
     EXPECT_EQ(rig.bind().end, WriteEnd::refused);
 }
 
+// An earlier bind was another binder's, before the Lease was lost.
+TEST(Binder, WhatAnotherBinderMayHaveDoneIsNotForgotten) {
+    BindRequest again = request();
+    again.touched = true;
+    Rig rig(std::deque<Script>(100, {Fate::well, 429}));
+    EXPECT_EQ(rig.bind(again).end, WriteEnd::unknown);
+    rig.may_write = false;
+    EXPECT_EQ(rig.bind(again).end, WriteEnd::unknown);
+    rig.binder->drain(Nanoseconds(0));
+    EXPECT_EQ(rig.bind(again).end, WriteEnd::unknown) << "without a call, too";
+}
+
 TEST(Binder, WhatIsMissingIsNamedWithoutACall) {
     struct Case {
         std::string BindRequest::* field;

@@ -61,6 +61,7 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
     }
     bool current() const { return synced_ && watching_; }
     Nanoseconds last_contact() const { return Nanoseconds(last_contact_); }
+    Nanoseconds told_until() const { return Nanoseconds(told_until_); }
     ReflectorCounts counts() const {
         const std::lock_guard lock(report_mutex_);
         return counts_;
@@ -115,12 +116,16 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
     void list_anew() {
         continue_.clear();
         version_.clear();
+        page_size_ = options_.page_size;
         sink_.list_begins();
         next_page();
     }
     void next_page() {
+        if (continue_.empty()) {
+            list_asked_ = options_.clock();
+        }
         ClientCall call{
-            .path = with_query(options_.path, {{"limit", number_text(options_.page_size)},
+            .path = with_query(options_.path, {{"limit", number_text(page_size_)},
                                                {"labelSelector", options_.label_selector},
                                                {"fieldSelector", options_.field_selector},
                                                {"continue", continue_}}),
@@ -136,6 +141,11 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
         if (!body) {
             const ApiError& error = body.error();
             count(counter_of(error));
+            if (too_large(error) && page_size_ > 1) {
+                page_size_ /= 2;
+                next_page();
+                return;
+            }
             // A page that is refused will not come: the list took too long (410), or its token is
             // not understood. Otherwise the same page is asked for again.
             const bool anew = !error.passing() && !continue_.empty();
@@ -168,11 +178,16 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
             return;
         }
         sink_.list_ends();
+        told_until_ = list_asked_.value();
         count(&ReflectorCounts::lists);
         synced_ = true;
         if (round_ == round) {
             watch();
         }
+    }
+    // Or what else the client would not take a second time either: fewer objects do no harm then.
+    static bool too_large(const ApiError& error) {
+        return error.status == 0 && error.error.kind == ErrorKind::invalid;
     }
     static std::uint64_t ReflectorCounts::* counter_of(const ApiError& error) {
         if (error.status == 0) {
@@ -247,6 +262,7 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
         }
         if (event->kind == WatchKind::bookmark) {
             count(&ReflectorCounts::bookmarks);
+            told_until_ = last_line_.value();
         } else {
             count(&ReflectorCounts::events);
             if (event->kind == WatchKind::deleted) {
@@ -326,8 +342,10 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
     HttpClient::CallId pending_{};
     std::uint64_t round_ = 0;  // of what is begun; what was begun before is not heeded
     bool running_ = false;
-    std::string version_;             // of the last thing told
-    std::string continue_;            // of the next page
+    std::string version_;   // of the last thing told
+    std::string continue_;  // of the next page
+    std::int32_t page_size_ = 0;
+    Nanoseconds list_asked_{};        // its first page
     std::optional<Verdict> verdict_;  // why the watch is to end
     int failed_watches_ = 0;
     std::uint64_t lines_ = 0;
@@ -338,6 +356,7 @@ class Reflector::State : public std::enable_shared_from_this<Reflector::State> {
     std::atomic<bool> watching_ = false;           // the API server has begun to answer a watch
     std::atomic<std::int64_t> failing_since_ = 0;  // 0: not failing
     std::atomic<std::int64_t> last_contact_ = 0;
+    std::atomic<std::int64_t> told_until_ = 0;
     mutable std::mutex report_mutex_;
     ReflectorCounts counts_;
     std::string last_error_;
@@ -353,6 +372,7 @@ bool Reflector::synced() const { return state_->synced(); }
 bool Reflector::healthy() const { return state_->healthy(); }
 bool Reflector::current() const { return state_->current(); }
 Nanoseconds Reflector::last_contact() const { return state_->last_contact(); }
+Nanoseconds Reflector::told_until() const { return state_->told_until(); }
 ReflectorCounts Reflector::counts() const { return state_->counts(); }
 std::string Reflector::last_error() const { return state_->last_error(); }
 

@@ -29,6 +29,7 @@ struct ReflectorOptions {
     std::string path;  // "/api/v1/pods"
     std::string label_selector{};
     std::string field_selector{};
+    // Halved for the rest of a list when an answer is more than the client takes.
     std::int32_t page_size = 500;
     // How long the API server is asked to keep a watch, drawn from this range.
     Nanoseconds watch_least{300'000'000'000};
@@ -80,8 +81,15 @@ class Reflector {
     bool healthy() const;
     // Synced, and a watch is open now: what happened before a moment ago has been told.
     bool current() const;
-    // When the API server was last heard of, by the clock; 0: never.
+    // When the API server was last heard of, by the clock; 0: never. What came may have been a page
+    // of many, or an old event.
     Nanoseconds last_contact() const;
+    // The sink has been told of everything that happened before, by the clock; 0: of nothing yet.
+    // Moves with a whole list, to when its first page was asked for, and with a bookmark, to when
+    // it came: the API server's view lags behind its store by moments. An event says nothing of
+    // those that follow it, nor does a watch's end: the API server ends one in order, too, whose
+    // reader is slow, and drops what it had for it.
+    Nanoseconds told_until() const;
     ReflectorCounts counts() const;
     std::string last_error() const;  // empty when all is well
 

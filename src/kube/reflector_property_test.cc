@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/rng.h"
 #include "kube/fake_http_client.h"
@@ -34,7 +37,12 @@ class History {
         }
         changing_ = true;
         keep_changing();
-        time_.run_for(seconds(static_cast<std::int64_t>(60 + rng_.below(1200))));
+        for (std::uint64_t left = 60 + rng_.below(1200); left > 0; --left) {
+            time_.run_for(seconds(1));
+            if (!told_all()) {
+                return "it says that all has been told, and it has not";
+            }
+        }
         changing_ = false;
         share_ = 0;
         // A watch that is silent is noticed, and the longest back-off ends.
@@ -63,6 +71,19 @@ class History {
         const std::string name = "o" + std::to_string(rng_.below(40));
         rng_.below(4) == 0 ? server_.remove(name)
                            : server_.put(name, static_cast<int>(rng_.below(1000)));
+        states_.emplace_back(time_.now(), server_.values());
+    }
+    // The sink holds what the server held at some moment that is not before told_until().
+    bool told_all() const {
+        for (auto state = states_.rbegin(); state != states_.rend(); ++state) {
+            if (state->second == sink_.values) {
+                return true;
+            }
+            if (state->first < reflector_.told_until()) {
+                return false;
+            }
+        }
+        return true;  // nothing has been told of yet
     }
     void keep_changing() {
         if (!changing_) {
@@ -181,7 +202,9 @@ class History {
     void bookmarks(HttpClient::CallId id) {
         time_.after(seconds(60), [this, id] {
             if (http_.is_open(id) && watch_ == id) {
-                http_.line(id, server_.bookmark());
+                if (told_ == server_.version()) {
+                    http_.line(id, server_.bookmark());
+                }
                 bookmarks(id);
             }
         });
@@ -195,6 +218,7 @@ class History {
     std::uint64_t told_ = 0;
     FakeObjects server_;
     VirtualTime time_;
+    std::vector<std::pair<Nanoseconds, std::map<std::string, int>>> states_;  // since when
     RecordingSink sink_;
     FakeHttpClient http_{time_,
                          [this](FakeHttpClient& to, const FakeCall& call) { serve(to, call); }};

@@ -3,90 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "kube/fake_http_client.h"
-#include "kube/fake_objects.h"
+#include "kube/reflector_world.h"
 
 namespace tessera {
 namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-
-// A reflector against a server that is well unless a test says otherwise.
-class World {
-  public:
-    using Fault = std::function<bool(FakeHttpClient&, const FakeCall&)>;
-
-    void start() { reflector.start(); }
-    // The watch that is open; the test tells it lines.
-    HttpClient::CallId watch{};
-    std::vector<std::string> paths;
-    Fault fault = [](FakeHttpClient&, const FakeCall&) { return false; };
-    FakeObjects server;
-    VirtualTime time;
-    RecordingSink sink;
-    FakeHttpClient http{time,
-                        [this](FakeHttpClient& to, const FakeCall& call) { serve(to, call); }};
-    Reflector reflector{http,
-                        sink,
-                        {.path = "/objects",
-                         .label_selector = "a=b",
-                         .field_selector = "spec.x!=y",
-                         .page_size = 2,
-                         .clock = time.clock()}};
-
-    // A change that the open watch is told of.
-    void put(const std::string& name, int value) {
-        server.put(name, value);
-        http.line(watch, FakeObjects::line(server.events_after(server.version() - 1)->front()));
-    }
-    std::size_t requests(const std::string& part) const {
-        std::size_t n = 0;
-        for (const std::string& path : paths) {
-            n += path.find(part) == std::string::npos ? 0 : 1;
-        }
-        return n;
-    }
-
-  private:
-    void serve(FakeHttpClient& to, const FakeCall& call) {
-        paths.push_back(call.call.path);
-        if (call.streams) {
-            watch = call.id;
-        }
-        if (fault(to, call)) {
-            return;
-        }
-        if (!call.streams) {
-            to.answer(call.id, server.page(call.call.path));
-            return;
-        }
-        const auto events =
-            server.events_after(std::stoull(query_value(call.call.path, "resourceVersion")));
-        if (!events) {
-            to.answer(call.id, status_answer(410, "Expired"));
-            return;
-        }
-        for (const auto& event : *events) {
-            to.line(call.id, FakeObjects::line(event));
-        }
-        to.answer(call.id, {.status = 200, .body = ""},
-                  seconds(std::stoll(query_value(call.call.path, "timeoutSeconds"))));
-        bookmarks(call.id);
-    }
-    void bookmarks(HttpClient::CallId id) {
-        time.after(seconds(60), [this, id] {
-            if (http.is_open(id)) {
-                http.line(id, server.bookmark());
-                bookmarks(id);
-            }
-        });
-    }
-};
+using World = ReflectorWorld;
 
 TEST(Reflector, IsCurrentWhileAWatchIsOpen) {
     World world;
@@ -146,6 +73,48 @@ TEST(Reflector, ListsByPagesAndThenWatches) {
     EXPECT_EQ(counts.watches, 1);
     EXPECT_EQ(counts.events, 3);
     EXPECT_EQ(world.reflector.last_contact(), world.time.now() - seconds(1));
+}
+
+// Pods may be large: 500 of them are more than is taken at once.
+TEST(Reflector, APageThatIsTooLargeIsAskedForInParts) {
+    World world;
+    Reflector reflector{
+        world.http, world.sink, {.path = "/objects", .page_size = 8, .clock = world.time.clock()}};
+    for (const char* name : {"a", "b", "c", "d", "e", "f", "g"}) {
+        world.server.put(name, 1);
+    }
+    std::vector<std::string> limits;
+    const auto too_large = [&](std::size_t most) {
+        return [&limits, most](FakeHttpClient& to, const FakeCall& call) {
+            const std::string limit = query_value(call.call.path, "limit");
+            limits.push_back(limit);
+            const bool refused = !call.streams && std::stoul(limit) > most;
+            if (refused) {
+                to.refuse(call.id, {ErrorKind::invalid, "the answer has more than 100 bytes"});
+            }
+            return refused;
+        };
+    };
+    world.fault = too_large(3);
+    reflector.start();
+    world.time.run_for(seconds(1));
+    EXPECT_THAT(limits, testing::ElementsAre("8", "4", "2", "2", "2", "2", ""));
+    EXPECT_EQ(world.sink.values, world.server.values());
+    EXPECT_EQ(world.sink.begun, 1);
+    EXPECT_TRUE(reflector.healthy());
+    // Also in the middle of a list, whose pages before are kept; the next list tries large ones.
+    limits.clear();
+    world.fault = [&](FakeHttpClient& to, const FakeCall& call) {
+        const bool first = query_value(call.call.path, "continue").empty();
+        return too_large(first ? 4 : 1)(to, call);
+    };
+    world.server.put("h", 1);
+    world.server.forget(0);
+    world.http.cut(world.watch);
+    world.time.run_for(seconds(5));
+    EXPECT_THAT(limits, testing::ElementsAre("", "8", "4", "4", "2", "1", "1", "1", "1", ""));
+    EXPECT_EQ(world.sink.values, world.server.values());
+    EXPECT_EQ(world.sink.begun, 2);
 }
 
 TEST(Reflector, AWatchThatEndsGoesOnFromTheLastVersion) {

@@ -100,6 +100,7 @@ struct BindPlan {
     StringMap annotations;
     StringMap labels;
     bool bound_already = false;  // on that node, with that share: there is nothing to write
+    bool in_doubt = false;       // an earlier bind of the pod, with that share, may still be made
 };
 
 // What makes pods equal for a scheduler: the policy, and a class of it for each alternative.
@@ -152,9 +153,9 @@ class Mirror {
     void config_map_changed(const ConfigMap& map);
     void config_map_gone(std::string_view space, std::string_view name);
     bool synced() const;
-    // Ends holds whose time is over; to be called now and then. How many ended. Shares in doubt end
-    // only when the API was heard of pods after their time: until then nobody would have told of a
-    // bind that was made after all. `heard`: when that was last.
+    // Ends holds whose time is over; to be called now and then. How many ended. `heard`: all that
+    // happened to pods before then has been told. Shares in doubt end when that is after their
+    // time: sooner, a bind that was made after all might be among what is still to be told.
     std::size_t expire(Nanoseconds now, Nanoseconds heard);
 
     // Ends all holds that nobody was asked to bind; shares in doubt stay. How many ended.

@@ -356,7 +356,7 @@ Expected<BindPlan> Mirror::State::prepare_bind(const PodKey& key, std::string_vi
                     shown(key.space), shown(key.name), shown(this->node_name(record.node)));
     }
     auto plan = plan_bind(index, node, now);
-    if (!plan) {
+    if (!plan && !record.in_doubt) {
         let_go(index);
     }
     return plan;
@@ -380,6 +380,7 @@ Expected<BindPlan> Mirror::State::plan_bind(PodIndex index, NodeIndex node, Nano
                                             context(), ports_, options_.signing_key));
     }
     TESSERA_CHECK(engine_->set_deadline(index, kNoDeadline));
+    const bool in_doubt = record.in_doubt;
     set_stage(record, PodStage::binding);
     set_doubt(record, false);
     return BindPlan{record.space,
@@ -388,7 +389,8 @@ Expected<BindPlan> Mirror::State::plan_bind(PodIndex index, NodeIndex node, Nano
                     std::string(node_name(node)),
                     std::move(marks.annotations),
                     std::move(marks.labels),
-                    false};
+                    false,
+                    in_doubt};
 }
 
 void Mirror::State::bind_ended(const PodKey& key, const WriteOutcome& outcome, Nanoseconds now) {

@@ -231,6 +231,30 @@ TEST_F(MirrorTest, AShareInDoubtStaysWhileNobodyTellsOfPods) {
     EXPECT_EQ(used(bound.node_name), 0);
 }
 
+TEST_F(MirrorTest, APlanSaysThatAnEarlierBindMayStillBeMade) {
+    start();
+    const Pod pod = gpu_pod("p", 8);
+    const NodeIndex best = both().at(filter(pod).best);
+    EXPECT_FALSE(mirror_.prepare_bind(key(pod), mirror_.node_name(best), kNow)->in_doubt);
+    mirror_.bind_ended(key(pod), {WriteEnd::unknown}, kNow);
+    EXPECT_TRUE(mirror_.prepare_bind(key(pod), mirror_.node_name(best), kNow)->in_doubt);
+    mirror_.bind_ended(key(pod), {WriteEnd::refused}, kNow);
+    filter(pod);
+    EXPECT_FALSE(mirror_.prepare_bind(key(pod), mirror_.node_name(best), kNow)->in_doubt);
+}
+
+TEST_F(MirrorTest, APlanThatFailsDoesNotEndADoubt) {
+    start();
+    Pod pod = gpu_pod("p", 8);
+    const Pod bound = bind(pod, WriteEnd::unknown);
+    pod.containers[0].limits["elasticgpu.io/gpu-core"] = Quantity::of(50);
+    mirror_.pod_changed(pod);  // nobody can tell any more what it asks for
+    const auto plan = mirror_.prepare_bind(key(pod), bound.node_name, kNow);
+    ASSERT_FALSE(plan);
+    EXPECT_EQ(used(bound.node_name), 8 * 1024) << plan.error().message;
+    EXPECT_EQ(mirror_.in_doubt_count(), 1U);
+}
+
 TEST_F(MirrorTest, WhatIsWrittenOnAPodThatRunsMovesNothing) {
     start();
     Pod bound = bind(gpu_pod("p", 8), WriteEnd::done);

@@ -73,7 +73,8 @@ class PlainModel : protected TestApi {
 
     bool over(const std::string& uid, Pending& one) {
         if (one.state != Pending::State::bound) {
-            return one.state == Pending::State::held && one.deadline <= now_;
+            return one.state == Pending::State::held &&
+                   one.deadline <= (one.in_doubt ? heard_ : now_);
         }
         if (!one.missed || told_pods_.contains(uid)) {
             return false;
@@ -193,6 +194,7 @@ class PlainModel : protected TestApi {
     std::map<std::string, Pending> pending_;
     std::map<std::string, std::vector<Placement>> by_uid_;  // by the mirror's own report
     std::int64_t now_ = 1'000'000'000;
+    std::int64_t heard_ = 0;  // what happened to pods until then has been told
 };
 
 }  // namespace tessera::testing

@@ -50,7 +50,8 @@ std::shared_ptr<BindLine::Side> BindLine::side() const {
 void BindLine::bind(BindPlan plan, std::function<void(WriteOutcome)> done) {
     const auto side = this->side();
     if (side == nullptr) {
-        done({WriteEnd::refused, "this copy is not the leader any more; try again"});
+        done({plan.in_doubt ? WriteEnd::unknown : WriteEnd::refused,
+              "this copy is not the leader any more; try again"});
         return;
     }
     BindRequest request{.space = std::move(plan.space),
@@ -59,7 +60,8 @@ void BindLine::bind(BindPlan plan, std::function<void(WriteOutcome)> done) {
                         .node = std::move(plan.node),
                         .annotations = std::move(plan.annotations),
                         .labels = std::move(plan.labels),
-                        .record = std::string(kOwnPlacement)};
+                        .record = std::string(kOwnPlacement),
+                        .touched = plan.in_doubt};
     const std::string pod = request.space + '/' + request.name;
     const std::string node = request.node;
     side->binder->bind(std::move(request),

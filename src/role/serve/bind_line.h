@@ -27,7 +27,8 @@ class BindLine {
 
     // Nothing happens if it is open.
     Expected<void> open();
-    // Refused when the line is not open.
+    // Refused when the line is not open; unknown, when an earlier bind of the pod may still be
+    // made.
     void bind(BindPlan plan, std::function<void(WriteOutcome)> done);
     // Nothing is sent any more when it returns, and every bind has been told its end. Not from a
     // bind's own end, nor while holding what those wait for.

@@ -59,6 +59,20 @@ class FakeApi {
     void hold_pod_lists(bool held) { set(hold_pod_lists_, held); }
     // Watches stay open and tell nothing.
     void freeze_watches(bool frozen) { set(freeze_watches_, frozen); }
+    // Watches that wait are told that there is nothing more to tell.
+    void bookmark() {
+        const std::lock_guard lock(mutex_);
+        if (freeze_watches_) {
+            return;
+        }
+        for (WaitingWatch& one : std::exchange(waiting_watches_, {})) {
+            reply(std::move(one.respond),
+                  {.status = 200,
+                   .body = fmt::format("{{\"type\":\"BOOKMARK\",\"object\":{{\"metadata\":"
+                                       "{{\"resourceVersion\":\"{}\"}}}}}}\n",
+                                       version_)});
+        }
+    }
     // Somebody else has the Lease now.
     std::string lease_holder() const {
         const std::lock_guard lock(mutex_);

@@ -102,7 +102,7 @@ std::string Follower::why_stale() const {
     return {};
 }
 
-Nanoseconds Follower::pods_heard() const { return kinds_[kPods].reflector->last_contact(); }
+Nanoseconds Follower::pods_heard() const { return kinds_[kPods].reflector->told_until(); }
 
 bool Follower::current() const {
     return std::ranges::all_of(kinds_, [](const Kind& kind) { return kind.reflector->current(); });

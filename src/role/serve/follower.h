@@ -46,7 +46,8 @@ class Follower {
     std::string why_stale() const;
     // False for the moments in which a watch is opened again, and longer if that fails.
     bool current() const;
-    Nanoseconds pods_heard() const;  // when the API server last told of pods, or that all is well
+    // What happened to pods before then has been applied, all of it (Reflector::told_until()).
+    Nanoseconds pods_heard() const;
     Nanoseconds last_tick() const { return Nanoseconds(last_tick_); }
     // As metrics; they refer to this object.
     void tell(Metrics& metrics) const;

@@ -20,6 +20,9 @@ namespace {
 
 // Three watches and their lists.
 constexpr std::size_t kFollowConnections = 8;
+// A page of a list; a larger one is asked for in parts. Three at a time, and what is made of them,
+// are to fit the memory that deploy/ allows.
+constexpr std::size_t kPageBytesMost = std::size_t{64} << 20;
 constexpr std::size_t kLeaseConnections = 2;
 // A thread that follows and has not been heard of for so long hangs: better to be started again.
 constexpr Nanoseconds kStalled{120'000'000'000};
@@ -60,7 +63,9 @@ class RunningService final : public Service {
     ~RunningService() override { stop(Nanoseconds(0)); }
 
     Expected<void> open() {
-        TESSERA_TRY(auto follow, open_client(options_.api, kFollowConnections));
+        HttpClientOptions follow_api = options_.api;
+        follow_api.max_body_bytes = std::min(follow_api.max_body_bytes, kPageBytesMost);
+        TESSERA_TRY(auto follow, open_client(std::move(follow_api), kFollowConnections));
         options_.reflector.seed = options_.seed;
         options_.reflector.clock = options_.clock;
         follower_ = std::make_unique<Follower>(std::move(follow), FeedTarget{mirror_, mutex_},

@@ -14,9 +14,13 @@
 // of the Lease alone; the others follow the cluster and are warm. A new leader's view may lag
 // behind the last binds of the old one: the API server would refuse to bind a pod twice, but not to
 // give one GPU to two pods. So it lists all pods anew, by a consistent read that was begun after it
-// had the Lease, and decides only when that list has been applied. Binds that the old one had sent
-// by then are in it: it stops sending when it loses the Lease, at the renew deadline, which is
-// before the Lease runs out.
+// had the Lease, and decides only when that list has been applied. The old one sends nothing after
+// its renew deadline and hangs up on what is under way, 3 s before the Lease runs out: binds that
+// the API server has carried out by then are in the list. One that it took up and still works on
+// when it reads that list is not, nor one whose sender was frozen on the way from its last look at
+// the clock to the wire. The API server drops a request whose client has hung up, if it learns of
+// that, and others after a minute, which is longer than a take-over may last. So such a bind may
+// meet another pod on its GPU; the watch tells of both, and the device counts as over-committed.
 //
 // A stop, in order: not ready, no new requests, binds under way end, the Lease is given back. When
 // binds did not end in time the Lease is kept and runs out by itself: they could still succeed.
@@ -53,7 +57,7 @@ struct ServiceOptions {
     BinderOptions binder{};
     bool extender = true;
     std::optional<SchedulerOptions> scheduler{};  // nothing: only the extender decides
-    ReflectorOptions reflector{};  // for all three; the path is ours
+    ReflectorOptions reflector{};                 // for all three; the path is ours
     std::string version{};
     std::uint64_t seed = 1;
     Clock clock = boot_time_now;

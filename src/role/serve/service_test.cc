@@ -37,12 +37,13 @@ class Copy {
   public:
     explicit Copy(const FakeApi& api, std::optional<LeaseOptions> election = std::nullopt,
                   HttpServerOptions server = {}, BinderOptions binder = {},
-                  std::shared_ptr<LivePolicies> policies = nullptr) {
+                  std::shared_ptr<LivePolicies> policies = nullptr, MirrorOptions mirror = {}) {
         ServiceOptions options{.api = {.base_url = api.url()}, .server = std::move(server)};
         options.policies = std::move(policies);
         options.policy_look = milliseconds(1);
         options.election = std::move(election);
         options.binder = std::move(binder);
+        options.mirror = std::move(mirror);
         options.reflector.backoff = {milliseconds(10), milliseconds(50)};
         options.version = "1.2.3";
         auto started = Service::start(std::move(options), log_);
@@ -257,9 +258,8 @@ TEST_F(ServiceTest, APolicyFileThatBreaksIsToldOfAndCounted) {
     ASSERT_TRUE(policies->add(path));
     Copy copy(api_, {}, {}, {}, policies);
     ASSERT_TRUE(write_file(path, "name: mine\nscores:\n- {name: spraed}\n# a word\n"));
-    EXPECT_TRUE(eventually([&] {
-        return copy.get("/metrics").find("tessera_policy_files_refused 1\n") < SIZE_MAX;
-    }));
+    EXPECT_TRUE(eventually(
+        [&] { return copy.get("/metrics").find("tessera_policy_files_refused 1\n") < SIZE_MAX; }));
     EXPECT_TRUE(eventually([&] { return copy.log().find("mine.yaml:3: score") < SIZE_MAX; }));
     ASSERT_TRUE(write_file(path, "name: mine\nscores:\n- {name: spread}\n"));
     EXPECT_TRUE(eventually([&] {
@@ -268,12 +268,51 @@ TEST_F(ServiceTest, APolicyFileThatBreaksIsToldOfAndCounted) {
     }));
 }
 
+BinderOptions impatient() {
+    BinderOptions options;
+    options.deadline = milliseconds(300);
+    options.call_timeout = milliseconds(100);
+    return options;
+}
+
+// What the watch tells first after a gap may be followed by news of the very pod.
+TEST_F(ServiceTest, AShareInDoubtStaysUntilAllHasBeenTold) {
+    const TestDirectory directory;
+    const std::string path = directory.file("mine.yaml");
+    ASSERT_TRUE(write_file(path, "name: mine\nscores:\n- {name: binpack}\n"));
+    auto policies = std::make_shared<LivePolicies>();
+    ASSERT_TRUE(policies->add(path));
+    MirrorOptions mirror;
+    mirror.doubt_for = Nanoseconds(0);
+    Copy copy(api_, {}, {}, impatient(), policies, std::move(mirror));
+    ASSERT_TRUE(eventually([&] { return copy.ready(); }));
+    copy.filter("p", 8, "gpu-a");
+    api_.hold_binds(true);
+    EXPECT_EQ(copy.bind("p", "gpu-a").first, 500);
+    api_.put_pod("r", 1);
+    const auto metrics_have = [&](const char* line) {
+        return copy.get("/metrics").find(line) < SIZE_MAX;
+    };
+    ASSERT_TRUE(eventually([&] {
+        return metrics_have(R"(tessera_reflector_events_total{resource="pods",event="event"} 1)");
+    }));
+    // Ends of shares are looked for before changed files: after the second one at least once.
+    for (const char* score : {"spread", "binpack"}) {
+        const std::size_t seen = copy.log().size();
+        ASSERT_TRUE(write_file(path, fmt::format("name: mine\nscores:\n- {{name: {}}}\n", score)));
+        ASSERT_TRUE(eventually(
+            [&] { return copy.log().find("another policy is in force", seen) < SIZE_MAX; }));
+    }
+    EXPECT_TRUE(metrics_have("tessera_holds_expired_total 0\n"));
+    EXPECT_TRUE(eventually([&] {
+        api_.bookmark();
+        return metrics_have("tessera_holds_expired_total 1\n");
+    }));
+}
+
 // Its write may still arrive: the next leader must not decide before it can have.
 TEST_F(ServiceTest, ALeaderThatDoesNotKnowABindsEndKeepsTheLease) {
-    BinderOptions impatient;
-    impatient.deadline = milliseconds(300);
-    impatient.call_timeout = milliseconds(100);
-    Copy copy(api_, quick_lease("first"), {}, impatient);
+    Copy copy(api_, quick_lease("first"), {}, impatient());
     ASSERT_TRUE(eventually([&] { return copy.ready(); }));
     copy.filter("p", 8, "gpu-a");
     api_.hold_binds(true);
