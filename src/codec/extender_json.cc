@@ -17,8 +17,10 @@ using namespace extender_walk;
 
 // simdjson reads whole blocks: this much behind the text must be ours.
 constexpr std::size_t kPadding = simdjson::SIMDJSON_PADDING;
-// A parser keeps some six times of the largest text it has read. Beyond this it is let go.
+// A parser keeps some six times of the largest text it has read. Beyond this it is let go with the
+// next small text, and beyond that at once.
 constexpr std::size_t kKeptCapacity = std::size_t{1} << 20;
+constexpr std::size_t kMostKept = std::size_t{8} << 20;
 constexpr std::string_view kNoName = "\"\"";
 
 // Memory follows the number of nodes, at some hundred bytes each where the text has four.
@@ -323,9 +325,8 @@ std::string_view ExtenderArgs::unescaped_name(std::size_t at) const {
     return quoted[at].substr(1, quoted[at].size() - 2);
 }
 
-struct ExtenderReader::Inner {
-    ondemand::parser parser;
-
+class ExtenderReader::Inner {
+  public:
     template <class Read, class Cleared>
     Expected<void> document(std::string& body, const Read& read, const Cleared& cleared) {
         if (body.find_first_not_of(" \t\r\n") == std::string::npos) {
@@ -339,12 +340,22 @@ struct ExtenderReader::Inner {
     // anything.
     template <class Read, class Cleared>
     Expected<void> padded(std::string_view text, const Read& read, const Cleared& cleared) {
-        if (parser.capacity() > kKeptCapacity && text.size() <= kKeptCapacity) {
-            parser = ondemand::parser();
+        if (parser_.capacity() > kKeptCapacity && text.size() <= kKeptCapacity) {
+            parser_ = ondemand::parser();
         }
+        const auto done = walk(text, read, cleared);
+        if (parser_.capacity() > kMostKept) {
+            parser_ = ondemand::parser();
+        }
+        return done;
+    }
+
+  private:
+    template <class Read, class Cleared>
+    Expected<void> walk(std::string_view text, const Read& read, const Cleared& cleared) {
         ondemand::document root;
         if (const auto error =
-                parser.iterate(text.data(), text.size(), text.size() + kPadding).get(root)) {
+                parser_.iterate(text.data(), text.size(), text.size() + kPadding).get(root)) {
             return malformed(error);
         }
         ondemand::object object;
@@ -359,6 +370,8 @@ struct ExtenderReader::Inner {
         }
         return {};
     }
+
+    ondemand::parser parser_;
 };
 
 ExtenderReader::ExtenderReader() : inner_(std::make_unique<Inner>()) {}

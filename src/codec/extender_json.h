@@ -97,7 +97,7 @@ class ExtenderReader {
     Expected<ExtenderPreemption> preemption(std::string& body);
 
   private:
-    struct Inner;
+    class Inner;
     std::unique_ptr<Inner> inner_;
 };
 

@@ -329,11 +329,14 @@ void Connection::drop_body() {
 // A client that takes its time keeps the whole of it.
 bool Connection::count_answer(const HttpResponse& response) {
     const std::size_t bytes = response.body.capacity();
-    if (!server_->take_body(bytes) && bytes > kSmallAnswer) {
-        server_->give_body(bytes);
-        return false;
+    if (bytes <= kSmallAnswer) {
+        return true;
     }
     answer_counted_ = bytes;
+    if (!server_->take_body(bytes)) {
+        drop_answer();
+        return false;
+    }
     return true;
 }
 
