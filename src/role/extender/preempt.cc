@@ -11,8 +11,8 @@
 namespace tessera {
 namespace {
 
-// Of the search for the fewest victims, at some microseconds each: kube-scheduler waits 5 s for its
-// answer. On the nodes for which none are left any victims do that make room.
+// Of the search for the fewest victims, at one or two microseconds each: kube-scheduler waits 5 s
+// for its answer. On the nodes for which none are left any victims do that make room.
 constexpr std::size_t kMostSteps = 200'000;
 constexpr std::size_t kMostStepsOnANode = 20'000;
 

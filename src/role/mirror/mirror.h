@@ -115,7 +115,7 @@ struct Ask {
 struct VictimsAsked {
     NodeIndex node;
     std::span<const std::string> chosen;  // by kube-scheduler: their uids
-    std::size_t most_steps = 20'000;      // some microseconds each
+    std::size_t most_steps = 20'000;      // one or two microseconds each
 };
 struct VictimsFound {
     bool room = false;  // when these have gone
