@@ -85,15 +85,15 @@ class Raw {
             at = begun_++;
         }
         const BindRequest& one = requests_[at];
-        http_.send({.method = "POST",
-                    .path = ObjectPath{.resource = "pods",
-                                       .space = one.space,
-                                       .name = one.name,
-                                       .sub = "binding"}
-                                .text(),
-                    .content_type = "application/json",
-                    .body = binding_json(one)},
-                   [this](const Expected<ClientAnswer>& answer) { ended(answer); });
+        http_.send(
+            {.method = "POST",
+             .path =
+                 ObjectPath{
+                     .resource = "pods", .space = one.space, .name = one.name, .sub = "binding"}
+                     .text(),
+             .content_type = "application/json",
+             .body = binding_json(one)},
+            [this](const Expected<ClientAnswer>& answer) { ended(answer); });
     }
     void ended(const Expected<ClientAnswer>& answer) {
         next();

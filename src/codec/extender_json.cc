@@ -5,167 +5,40 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <span>
 #include <utility>
 
-#include "base/text.h"
+#include "codec/extender_json_walk.h"
 
 namespace tessera {
 namespace {
 
-namespace ondemand = simdjson::ondemand;
-using ondemand::json_type;
-using simdjson::error_code;
+using namespace extender_walk;
 
 // simdjson reads whole blocks: this much behind the text must be ours.
 constexpr std::size_t kPadding = simdjson::SIMDJSON_PADDING;
-// A parser keeps some six times of the largest text it has read. Beyond this it is let go.
+// A parser keeps some six times of the largest text it has read. Beyond this it is let go with the
+// next small text, and beyond that at once.
 constexpr std::size_t kKeptCapacity = std::size_t{1} << 20;
+constexpr std::size_t kMostKept = std::size_t{8} << 20;
 constexpr std::string_view kNoName = "\"\"";
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
-bool same_key(std::string_view written, std::string_view key) {
-    return std::equal(written.begin(), written.end(), key.begin(), key.end(),
-                      [](char a, char b) { return lower(a) == lower(b); });
-}
-
-std::string_view trimmed(std::string_view raw) {
-    const std::size_t end = raw.find_last_not_of(" \t\r\n");
-    return raw.substr(0, end == std::string_view::npos ? 0 : end + 1);
-}
-
-tl::unexpected<Error> malformed(error_code error) {
-    return fail(ErrorKind::invalid, "the request is not valid JSON: {}",
-                simdjson::error_message(error));
-}
-
-// Where the walk stands, for messages only.
-struct Place {
-    std::string_view key;
-    std::int64_t index = -1;
-    std::string_view inner{};
-
-    std::string to_string() const {
-        std::string text(key);
-        if (index >= 0) {
-            text += fmt::format("[{}]", index);
-        }
-        return inner.empty() ? text : fmt::format("{}.{}", text, inner);
-    }
-};
-
-tl::unexpected<Error> wrong(const Place& place, ondemand::value value, std::string_view accepted) {
-    json_type type{};
-    if (const auto error = value.type().get(type)) {
-        return malformed(error);
-    }
-    const std::string found = type == json_type::object ? "an object"
-                              : type == json_type::array
-                                  ? "a list"
-                                  : in_quotes(trimmed(value.raw_json_token()));
-    return fail(ErrorKind::invalid, "{}: {} is not accepted: {} is", place.to_string(), found,
-                accepted);
-}
-
-tl::unexpected<Error> refused(error_code error, const Place& place, ondemand::value value,
-                              std::string_view accepted) {
-    return error == simdjson::INCORRECT_TYPE ? wrong(place, value, accepted) : malformed(error);
-}
-
-Expected<bool> is_null(ondemand::value value) {
-    json_type type{};
-    if (const auto error = value.type().get(type)) {
-        return malformed(error);
-    }
-    if (type != json_type::null) {
-        return false;
-    }
-    bool null = false;
-    if (value.is_null().get(null) != simdjson::SUCCESS || !null) {
-        return fail(ErrorKind::invalid, "the request is not valid JSON: a word other than null");
-    }
-    return true;
-}
-
-// Calls read(key, value) -> Expected<void> for each member that is not null; cleared(key) for those
-// that are.
-template <class Read, class Cleared>
-Expected<void> each_member(ondemand::object object, const Read& read, const Cleared& cleared) {
-    for (auto found : object) {
-        ondemand::field field;
-        if (const auto error = std::move(found).get(field)) {
-            return malformed(error);
-        }
-        std::string_view key;
-        if (const auto error = field.unescaped_key().get(key)) {
-            return malformed(error);
-        }
-        ondemand::value value = field.value();
-        TESSERA_TRY(const bool null, is_null(value));
-        if (null) {
-            cleared(key);
-            continue;
-        }
-        TESSERA_CHECK(read(key, value));
+// Memory follows the number of nodes, at some hundred bytes each where the text has four.
+Expected<void> check_count(std::size_t count, std::size_t most, std::string_view field,
+                           std::string_view things) {
+    if (count > most) {
+        return fail(ErrorKind::invalid, "{}: more than {} {} are not accepted", field, most,
+                    things);
     }
     return {};
 }
 
-template <class Read>
-Expected<void> each_member(ondemand::object object, const Read& read) {
-    return each_member(object, read, [](std::string_view) {});
-}
-
-// Calls read(index, value) -> Expected<void> for each element.
-template <class Read>
-Expected<void> each_element(ondemand::array array, const Read& read) {
-    std::int64_t index = 0;
-    for (auto found : array) {
-        ondemand::value value;
-        if (const auto error = std::move(found).get(value)) {
-            return malformed(error);
-        }
-        TESSERA_CHECK(read(index++, value));
+Expected<void> check_size(std::string_view object, const Place& place) {
+    if (object.size() > kMostObjectBytes) {
+        return fail(ErrorKind::invalid, "{}: an object of {} bytes is not accepted, at most {} are",
+                    place.to_string(), object.size(), kMostObjectBytes);
     }
     return {};
-}
-
-Expected<ondemand::object> as_object(ondemand::value value, const Place& place) {
-    ondemand::object object;
-    if (const auto error = value.get_object().get(object)) {
-        return refused(error, place, value, "an object");
-    }
-    return object;
-}
-
-Expected<ondemand::array> as_list(ondemand::value value, const Place& place) {
-    ondemand::array array;
-    if (const auto error = value.get_array().get(array)) {
-        return refused(error, place, value, "a list");
-    }
-    return array;
-}
-
-Expected<std::string_view> as_text(ondemand::value value, const Place& place) {
-    std::string_view text;
-    if (const auto error = value.get_string().get(text)) {
-        return refused(error, place, value, "a text in quotes");
-    }
-    return text;
-}
-
-// The object's text. simdjson counts brackets without looking at their kind: of a broken document
-// it may take "{...]" for one.
-Expected<std::string_view> raw_object(ondemand::object& object) {
-    std::string_view raw;
-    if (const auto error = object.raw_json().get(raw)) {
-        return malformed(error);
-    }
-    raw = trimmed(raw);
-    if (!raw.ends_with('}')) {
-        return malformed(simdjson::TAPE_ERROR);
-    }
-    return raw;
 }
 
 // The name at `value`, as it was written and, where it has escapes, as it is meant.
@@ -200,7 +73,7 @@ const char* string_mark(const char* at) {
 
 // ["a","b"]: nothing but plain names, which is what kube-scheduler sends. The parser has seen to
 // quotes (each string ends before the list does), UTF-8 and control characters. False: there is
-// something else, `quoted` is of no use.
+// something else, or too much, `quoted` is of no use.
 bool plain_names(std::string_view list, std::vector<std::string_view>& quoted) {
     const char* at = list.data() + 1;
     const char* const end = list.data() + list.size();
@@ -224,6 +97,9 @@ bool plain_names(std::string_view list, std::vector<std::string_view>& quoted) {
             return false;
         }
         ++at;
+        if (quoted.size() == kMostNodesAsked) {
+            return false;
+        }
         quoted.emplace_back(begin, static_cast<std::size_t>(at - begin));
         skip_space();
         if (at == end || *at != ',') {
@@ -252,6 +128,7 @@ Expected<void> read_names(ondemand::value value, ExtenderArgs& out) {
         return malformed(error);
     }
     return each_element(array, [&](std::int64_t index, ondemand::value name) -> Expected<void> {
+        TESSERA_CHECK(check_count(out.quoted.size() + 1, kMostNodesAsked, "NodeNames", "nodes"));
         const std::string_view written = trimmed(name.raw_json_token());
         TESSERA_TRY(const bool null, is_null(name));
         if (null) {
@@ -300,6 +177,7 @@ Expected<void> read_items(ondemand::value value, ExtenderArgs& out) {
     out.items.clear();
     out.unescaped.clear();
     return each_element(items, [&](std::int64_t index, ondemand::value item) -> Expected<void> {
+        TESSERA_CHECK(check_count(out.items.size() + 1, kMostNodesAsked, "Nodes.items", "nodes"));
         const std::string_view written = trimmed(item.raw_json_token());
         TESSERA_TRY(const bool null, is_null(item));
         if (null) {
@@ -309,6 +187,7 @@ Expected<void> read_items(ondemand::value value, ExtenderArgs& out) {
         }
         TESSERA_TRY(ondemand::object node, as_object(item, {"Nodes.items", index}));
         TESSERA_TRY(const std::string_view raw, raw_object(node));
+        TESSERA_CHECK(check_size(raw, {"Nodes.items", index}));
         out.items.push_back(raw);
         bool any = false;
         if (const auto error = node.reset().get(any)) {
@@ -331,7 +210,9 @@ Expected<void> read_nodes(ondemand::value value, ExtenderArgs& out) {
 
 Expected<std::string_view> read_pod(ondemand::value value) {
     TESSERA_TRY(ondemand::object pod, as_object(value, {"Pod"}));
-    return raw_object(pod);
+    TESSERA_TRY(const std::string_view raw, raw_object(pod));
+    TESSERA_CHECK(check_size(raw, {"Pod"}));
+    return raw;
 }
 
 // {"UID":"..."}, or a whole pod with the same in its metadata.
@@ -374,6 +255,8 @@ Expected<void> read_victims(ondemand::value value, bool meta, NodeVictims& out) 
             if (uid.empty()) {
                 return fail(ErrorKind::invalid, "{}: a victim has no uid", place.to_string());
             }
+            TESSERA_CHECK(
+                check_count(out.uids.size() + 1, kMostVictimsAsked, place.to_string(), "victims"));
             out.uids.push_back(std::move(uid));
             return {};
         });
@@ -386,11 +269,16 @@ void pad(std::string& body) {
     }
 }
 
-// Whole nodes go back as they came, so that what was passed over in them must be JSON, too.
-Expected<void> check_all(std::string_view text) {
+// Whole nodes go back as they came, so that what was passed over in them must be JSON, too. One by
+// one: this parser takes sixteen times of what it reads.
+Expected<void> check_nodes(std::span<const std::string_view> items) {
     simdjson::dom::parser parser;
-    const auto error = parser.parse(text.data(), text.size(), false).error();
-    return error ? malformed(error) : Expected<void>();
+    for (std::string_view item : items) {
+        if (const auto error = parser.parse(item.data(), item.size(), false).error()) {
+            return malformed(error);
+        }
+    }
+    return {};
 }
 
 // By name, and of a name that is there twice the last.
@@ -403,15 +291,24 @@ void put_in_order(std::vector<NodeVictims>& nodes) {
 }
 
 Expected<void> read_victim_map(ondemand::value value, bool meta, std::vector<NodeVictims>& out) {
-    TESSERA_TRY(ondemand::object map,
-                as_object(value, {meta ? "NodeNameToMetaVictims" : "NodeNameToVictims"}));
-    const auto read = [&](std::string_view node, ondemand::value victims) {
+    const std::string_view field = meta ? "NodeNameToMetaVictims" : "NodeNameToVictims";
+    TESSERA_TRY(ondemand::object map, as_object(value, {field}));
+    std::size_t victims = 0;
+    const auto read = [&](std::string_view node, ondemand::value inner) -> Expected<void> {
+        TESSERA_CHECK(check_count(out.size() + 1, kMostNodesAsked, field, "nodes"));
         out.push_back({std::string(node), {}, 0});
-        return read_victims(victims, meta, out.back());
+        TESSERA_CHECK(read_victims(inner, meta, out.back()));
+        victims += out.back().uids.size();
+        return check_count(victims, kMostVictimsAsked, field, "victims");
     };
-    const auto none = [&](std::string_view node) { out.push_back({std::string(node), {}, 0}); };
+    const auto none = [&](std::string_view node) {
+        if (out.size() <= kMostNodesAsked) {
+            out.push_back({std::string(node), {}, 0});
+        }
+    };
     out.clear();
     TESSERA_CHECK(each_member(map, read, none));
+    TESSERA_CHECK(check_count(out.size(), kMostNodesAsked, field, "nodes"));
     put_in_order(out);
     return {};
 }
@@ -428,9 +325,8 @@ std::string_view ExtenderArgs::unescaped_name(std::size_t at) const {
     return quoted[at].substr(1, quoted[at].size() - 2);
 }
 
-struct ExtenderReader::Inner {
-    ondemand::parser parser;
-
+class ExtenderReader::Inner {
+  public:
     template <class Read, class Cleared>
     Expected<void> document(std::string& body, const Read& read, const Cleared& cleared) {
         if (body.find_first_not_of(" \t\r\n") == std::string::npos) {
@@ -444,12 +340,22 @@ struct ExtenderReader::Inner {
     // anything.
     template <class Read, class Cleared>
     Expected<void> padded(std::string_view text, const Read& read, const Cleared& cleared) {
-        if (parser.capacity() > kKeptCapacity && text.size() <= kKeptCapacity) {
-            parser = ondemand::parser();
+        if (parser_.capacity() > kKeptCapacity && text.size() <= kKeptCapacity) {
+            parser_ = ondemand::parser();
         }
+        const auto done = walk(text, read, cleared);
+        if (parser_.capacity() > kMostKept) {
+            parser_ = ondemand::parser();
+        }
+        return done;
+    }
+
+  private:
+    template <class Read, class Cleared>
+    Expected<void> walk(std::string_view text, const Read& read, const Cleared& cleared) {
         ondemand::document root;
         if (const auto error =
-                parser.iterate(text.data(), text.size(), text.size() + kPadding).get(root)) {
+                parser_.iterate(text.data(), text.size(), text.size() + kPadding).get(root)) {
             return malformed(error);
         }
         ondemand::object object;
@@ -464,6 +370,8 @@ struct ExtenderReader::Inner {
         }
         return {};
     }
+
+    ondemand::parser parser_;
 };
 
 ExtenderReader::ExtenderReader() : inner_(std::make_unique<Inner>()) {}
@@ -517,7 +425,7 @@ Expected<void> ExtenderReader::args(std::string& body, ExtenderArgs& out) {
         out.quoted.clear();
         out.rest = {};
     }
-    return out.form == NodesForm::objects ? check_all(body) : Expected<void>();
+    return out.form == NodesForm::objects ? check_nodes(out.items) : Expected<void>();
 }
 
 // Members that follow a member follow another one just as well: if what is before them is a whole
@@ -546,8 +454,7 @@ std::string_view ExtenderReader::pod_before(std::string& body, const ExtenderArg
             pod = {};
         }
     };
-    const bool good = inner_->padded(before, read, cleared) &&
-                      (known.form != NodesForm::objects || check_all(before));
+    const bool good = inner_->padded(before, read, cleared).has_value();
     body[end] = first;
     return good ? pod : std::string_view();
 }

@@ -9,8 +9,9 @@
 // (whole: Go would merge two pods); null is the same as absent; unknown keys are passed over; more
 // after the document is refused, which Go does not look at. Inside of a pod or a node the keys have
 // Kubernetes' own spelling, save those on the way to a node's name. A part that is passed over is
-// checked for its brackets, its strings and its UTF-8; where whole nodes are sent, which go back as
-// they came, all of the request is (1,024 levels deep at most). Nothing here is recursive.
+// checked for its brackets, its strings and its UTF-8; of whole nodes, which go back as they came,
+// everything is (1,024 levels deep at most). Nothing here is recursive, and what no cluster needs
+// is refused: memory is some few times the body's.
 // Out: Go's spelling and order of fields. A node is named by the bytes that the request named it
 // by, so that no other node can be named, and runs of nodes that fit are copied as they stand.
 #pragma once
@@ -27,6 +28,12 @@
 #include "base/error.h"
 
 namespace tessera {
+
+// Of a request: clusters end at some ten thousand nodes of a hundred pods, and the API server
+// at 1.5 MiB for a pod or a node.
+inline constexpr std::size_t kMostNodesAsked = 65'536;
+inline constexpr std::size_t kMostVictimsAsked = 1'048'576;  // on all nodes together
+inline constexpr std::size_t kMostObjectBytes = std::size_t{4} << 20;
 
 enum class NodesForm : std::uint8_t {
     none,     // neither was sent
@@ -90,7 +97,7 @@ class ExtenderReader {
     Expected<ExtenderPreemption> preemption(std::string& body);
 
   private:
-    struct Inner;
+    class Inner;
     std::unique_ptr<Inner> inner_;
 };
 

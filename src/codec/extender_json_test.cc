@@ -130,6 +130,65 @@ TEST(ExtenderJson, RefusesWhatIsNoRequestWithASentence) {
     }
 }
 
+// So many of it, and a comma between.
+std::string list_of(std::size_t count, const std::string& one) {
+    std::string list;
+    for (std::size_t i = 0; i < count; ++i) {
+        list += (i == 0 ? "" : ",") + one;
+    }
+    return list;
+}
+
+TEST(ExtenderJson, RefusesMoreThanAnyClusterHas) {
+    const auto message = [](std::string body) {
+        const Read read(std::move(body));
+        return read.done ? "" : read.done.error().message;
+    };
+    const auto names = [&](std::size_t count, const std::string& first) {
+        return message(R"({"NodeNames":[)" + first + list_of(count - 1, R"("a")") + "]}");
+    };
+    const std::string too_many = "NodeNames: more than 65536 nodes are not accepted";
+    for (const char* first : {R"("a",)", R"("\u0061",)", "null,"}) {
+        EXPECT_EQ(names(kMostNodesAsked, first), "");
+        EXPECT_EQ(names(kMostNodesAsked + 1, first), too_many);
+    }
+    for (const char* one : {"{}", "null"}) {
+        EXPECT_EQ(message(R"({"Nodes":{"items":[)" + list_of(kMostNodesAsked + 1, one) + "]}}"),
+                  "Nodes.items: more than 65536 nodes are not accepted");
+    }
+    const auto object = [](std::size_t bytes) {
+        return R"({"a":")" + std::string(bytes - 8, 'x') + R"("})";
+    };
+    EXPECT_EQ(message(R"({"Pod":)" + object(kMostObjectBytes) + "}"), "");
+    EXPECT_EQ(message(R"({"Pod":)" + object(kMostObjectBytes + 1) + "}"),
+              "Pod: an object of 4194305 bytes is not accepted, at most 4194304 are");
+    EXPECT_EQ(message(R"({"Nodes":{"items":[{},)" + object(kMostObjectBytes + 1) + "]}}"),
+              "Nodes.items[1]: an object of 4194305 bytes is not accepted, at most 4194304 are");
+}
+
+TEST(ExtenderJson, RefusesVictimsThatNoClusterHas) {
+    ExtenderReader reader;
+    const auto message = [&](const std::string& victims) {
+        std::string body = R"({"NodeNameToMetaVictims":{)" + victims + "}}";
+        const auto read = reader.preemption(body);
+        return read ? "" : read.error().message;
+    };
+    for (const char* of_node : {R"("a":{})", R"("a":null)"}) {
+        EXPECT_EQ(message(list_of(kMostNodesAsked, of_node)), "");
+        EXPECT_EQ(message(list_of(kMostNodesAsked + 1, of_node)),
+                  "NodeNameToMetaVictims: more than 65536 nodes are not accepted");
+    }
+    const auto pods = [](std::size_t count) {
+        return R"({"Pods":[)" + list_of(count, R"({"UID":"u"})") + "]}";
+    };
+    const std::string half = pods(kMostVictimsAsked / 2);
+    EXPECT_EQ(message(R"("a":)" + half + R"(,"b":)" + half), "");
+    EXPECT_EQ(message(R"("a":)" + half + R"(,"b":)" + half + R"(,"c":)" + pods(1)),
+              "NodeNameToMetaVictims: more than 1048576 victims are not accepted");
+    EXPECT_EQ(message(R"("a":)" + pods(kMostVictimsAsked + 1)),
+              "NodeNameToMetaVictims.Pods: more than 1048576 victims are not accepted");
+}
+
 TEST(ExtenderJson, DeepNestingOfWhatIsPassedOverCostsNothing) {
     const std::string deep(1'000'000, '[');
     const Read read("{\"x\":" + deep + std::string(1'000'000, ']') + ",\"NodeNames\":[\"a\"]}");
@@ -141,8 +200,8 @@ TEST(ExtenderJson, AReaderServesManyBodiesOfAnySize) {
     ExtenderReader reader;
     ExtenderArgs args;
     std::string large = R"({"NodeNames":["x")";
-    for (int i = 0; i < 300'000; ++i) {
-        large += R"(,"node")";
+    for (int i = 0; i < 60'000; ++i) {
+        large += R"(,"a-node-of-a-long-name")";
     }
     large += "]}";
     for (std::string body : {std::string(R"({"NodeNames":["a"]})"), large,

@@ -206,8 +206,8 @@ Expected<NodeSpec> node_spec(const Node& node, DialectContext& context) {
 
 bool counts_resource(std::string_view name) {
     static constexpr std::array<std::string_view, 8> kPrefixes{
-        "aliyun.com/gpu-",   "elasticgpu.io/", "elasticgpu.com/", "elastic-gpu/",
-        "nano-gpu",          "keti.com/",      "nvidia.com/gpu",  kOwnPrefix};
+        "aliyun.com/gpu-", "elasticgpu.io/", "elasticgpu.com/", "elastic-gpu/",
+        "nano-gpu",        "keti.com/",      "nvidia.com/gpu",  kOwnPrefix};
     return std::any_of(kPrefixes.begin(), kPrefixes.end(),
                        [&](std::string_view prefix) { return name.starts_with(prefix); });
 }

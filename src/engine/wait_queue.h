@@ -21,8 +21,8 @@
 // A parked unit stands in a line with those that ask for the same. What may help one of them may
 // help the first: it alone is woken, and the next one when that one has been placed. So a cluster
 // that is full with ten thousand equal pods waiting tries one of them when a place gets free, not
-// all. Units that only some event can help (a pod they want to be near) rest after it, by a back-off
-// that grows with their attempts.
+// all. Units that only some event can help (a pod they want to be near) rest after it, by a
+// back-off that grows with their attempts.
 //
 // Order: priority, then who was seen first. A unit that waits rises: each `age_every` counts as one
 // step of priority, so that nobody starves behind a stream of more important ones.
@@ -47,7 +47,7 @@
 
 namespace tessera {
 
-using UnitIndex = StrongId<struct UnitTag>;                // dense, chosen by the caller
+using UnitIndex = StrongId<struct UnitTag>;               // dense, chosen by the caller
 using LineKey = StrongId<struct LineTag, std::uint64_t>;  // equal asks, by the caller's count
 
 // What may help a unit that found no place.
@@ -144,8 +144,8 @@ class WaitQueue {
     enum class State : std::uint8_t { absent, ready, tried, resting, parked };
     struct Unit {
         QueueRank rank{};
-        Nanoseconds since{};     // parked since, or resting until
-        LineKey line{};          // that it stands in, or stood in last
+        Nanoseconds since{};  // parked since, or resting until
+        LineKey line{};       // that it stands in, or stood in last
         Causes causes{};
         std::uint32_t attempts = 0;
         State state = State::absent;

@@ -64,9 +64,8 @@ class BackgroundWriter::State : public std::enable_shared_from_this<State> {
         if (in_flight_ >= most) {
             if (busy && !looking_again_) {
                 looking_again_ = true;
-                http_.later(options_.look_again, [self = shared_from_this()] {
-                    self->look_again();
-                });
+                http_.later(options_.look_again,
+                            [self = shared_from_this()] { self->look_again(); });
             }
             return std::nullopt;
         }

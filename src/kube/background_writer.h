@@ -24,9 +24,9 @@ namespace tessera {
 struct BackgroundWriterOptions {
     std::size_t max_waiting = 32'768;
     std::size_t max_in_flight = 8;
-    std::function<bool()> busy{};              // empty: never
-    Nanoseconds look_again{20'000'000};        // while it is busy
-    Nanoseconds patience{30'000'000'000};      // of the oldest
+    std::function<bool()> busy{};               // empty: never
+    Nanoseconds look_again{20'000'000};         // while it is busy
+    Nanoseconds patience{30'000'000'000};       // of the oldest
     Nanoseconds call_deadline{30'000'000'000};  // of one write with its repetitions
     // Told of each write that was refused or given up, on the client's thread.
     std::function<void(const ApiError&)> on_failed{};

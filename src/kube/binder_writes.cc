@@ -115,7 +115,7 @@ class WriteList : public std::enable_shared_from_this<WriteList> {
     std::size_t at_ = 0;  // the write that runs; while undoing, the one that is undone
     bool running_ = false;
     Nanoseconds undo_until_{};
-    std::string why_;   // the first failure
+    std::string why_;  // the first failure
     std::shared_ptr<const Pod> seen_;
     std::string left_;  // what could not be undone
 };

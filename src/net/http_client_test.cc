@@ -158,7 +158,7 @@ TEST(HttpClient, CutConnectionsAndRefusalsAreErrors) {
         const Error error = failure(text);
         EXPECT_EQ(error.kind, ErrorKind::environment) << text;
         EXPECT_THAT(error.message, ::testing::AllOf(StartsWith("GET http://127.0.0.1:"),
-                                                  ::testing::Not(HasSubstr("secret"))));
+                                                    ::testing::Not(HasSubstr("secret"))));
     }
     std::string url;
     {

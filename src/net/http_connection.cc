@@ -8,6 +8,10 @@ namespace {
 constexpr std::size_t kBodyBuffer = 256 << 10;  // what one read of a large body takes
 constexpr Nanoseconds kLinger{1'000'000'000};   // for the client to read our last answer
 
+// A larger answer is given when there is memory for it to wait in. Smaller ones always: a bind, for
+// one, has been made by then.
+constexpr std::size_t kSmallAnswer = 256 << 10;
+
 // Assigning an empty string would keep the memory.
 void release(std::string& text) { std::string().swap(text); }
 
@@ -168,6 +172,11 @@ void Connection::refuse(const Refusal& refusal) {
 }
 
 void Connection::send(HttpResponse response) {
+    if (!count_answer(response)) {
+        server_->count_refusal();
+        response = {503, "{\"Error\":\"too much is being read at once: try again in a moment\"}\n",
+                    "application/json"};
+    }
     last_ = last_ || !reader_.keep_alive() || server_->stopping();
     phase_ = Phase::writing;
     expire_after(server_->options().write_timeout);
@@ -179,7 +188,7 @@ void Connection::send(HttpResponse response) {
     }
     if (tls_) {  // a record is one piece anyway
         head_ += body_;
-        body_.clear();
+        release(body_);
     }
     out_ = {asio::buffer(head_), asio::buffer(body_)};
     write();
@@ -215,8 +224,7 @@ void Connection::on_written(const ErrorCode& error, std::size_t count) {
 }
 
 void Connection::after_answer() {
-    release(head_);
-    release(body_);
+    drop_answer();
     if (last_ || server_->stopping()) {
         return linger();
     }
@@ -316,6 +324,26 @@ bool Connection::count_body() {
 void Connection::drop_body() {
     release(reader_.request().body);
     server_->give_body(std::exchange(counted_, 0));
+}
+
+// A client that takes its time keeps the whole of it.
+bool Connection::count_answer(const HttpResponse& response) {
+    const std::size_t bytes = response.body.capacity();
+    if (bytes <= kSmallAnswer) {
+        return true;
+    }
+    answer_counted_ = bytes;
+    if (!server_->take_body(bytes)) {
+        drop_answer();
+        return false;
+    }
+    return true;
+}
+
+void Connection::drop_answer() {
+    release(head_);
+    release(body_);
+    server_->give_body(std::exchange(answer_counted_, 0));
 }
 
 void Connection::close() {

@@ -88,7 +88,8 @@ struct HttpServerOptions {
     ServerTls tls{};
     std::size_t max_body_bytes = std::size_t{64} << 20;  // more: 413
     std::size_t max_header_bytes = 16 << 10;             // more: 431
-    // Of all bodies that are being read or handled: beyond it one is refused with 503.
+    // Of all bodies that are being read or handled, and of answers of more than 256 KiB that are
+    // being written: beyond it one is refused with 503.
     std::size_t max_bodies_bytes = std::size_t{256} << 20;
     // More wait to be accepted. While somebody waits, the connection gives way whose client has
     // taken longest to send a whole request, if that is longer than give_way_after.

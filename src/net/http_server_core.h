@@ -106,7 +106,7 @@ class Server : public std::enable_shared_from_this<Server> {
     void leave(Connection* connection) noexcept;
     void count_gave_way() { ++gave_way_; }
 
-    // Bytes of bodies, by which they have grown. False when there are too many then.
+    // Bytes of bodies and of answers, by which they have grown. False when there are too many then.
     bool take_body(std::size_t bytes) {
         return bodies_.fetch_add(bytes) + bytes <= options_.max_bodies_bytes;
     }
@@ -165,6 +165,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
     ~Connection() {
         drop_body();
+        drop_answer();
         server_->leave(this);
     }
     Connection(const Connection&) = delete;
@@ -203,6 +204,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void close();
     bool count_body();
     void drop_body();
+    bool count_answer(const HttpResponse& response);
+    void drop_answer();
     void expire_after(Nanoseconds time) { deadline_ = now_ns() + std::min(time, kLongest).value(); }
 
     // Runs `then(error, count)`, a member, and keeps the connection until then.
@@ -221,8 +224,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Phase phase_ = Phase::idle;
     std::atomic<std::int64_t> deadline_ = kNever;
     std::atomic<std::int64_t> waiting_since_ = now_ns();
-    std::size_t counted_ = 0;  // bytes of the body that the server counts for us
-    bool timed_out_ = false;   // while a read is being given up
+    std::size_t counted_ = 0;         // bytes of the body that the server counts for us
+    std::size_t answer_counted_ = 0;  // and of the answer
+    bool timed_out_ = false;          // while a read is being given up
     bool in_handler_ = false;
     bool last_ = false;                     // no request follows this answer
     std::uint64_t request_id_ = 0;          // late answers to earlier requests are dropped

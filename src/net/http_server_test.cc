@@ -331,26 +331,6 @@ TEST_F(HttpServerTest, WhoIsSilentGivesWayToWhoComes) {
     EXPECT_GE(server_->counts().gave_way, 1U);
 }
 
-TEST_F(HttpServerTest, BodiesHaveABudgetInCommon) {
-    start({.max_bodies_bytes = 1000});
-    RawClient first(server_->port());
-    first.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n");
-    first.send(std::string(800, 'x'));
-    RawClient second(server_->port());
-    RawClient::Answer refused;
-    do {  // the first one's bytes may still be on their way
-        second.send(post("/", std::string(300, 'y')));
-        refused = second.answer();
-    } while (refused.status == 200);
-    EXPECT_EQ(refused.status, 503);
-    EXPECT_NE(refused.body.find("try again"), std::string::npos) << refused.body;
-    first.send(std::string(100, 'x'));
-    EXPECT_EQ(first.answer().status, 200);
-    RawClient third(server_->port());  // what was given back can be had again
-    third.send(post("/", std::string(900, 'z')));
-    EXPECT_EQ(third.answer().status, 200);
-}
-
 TEST_F(HttpServerTest, SlowHeadsAreCutAndHarmNobody) {
     start({.header_timeout = kMoment});
     RawClient honest(server_->port());

@@ -39,8 +39,11 @@ def asking(units):
     return json.dumps(question(objects.gpushare_pod("p", units), ["gpu-a"])).encode()
 
 
+MOST_NODES = 65536   # that a request may name
+
+
 def many_names(count):
-    names = [f"node-{index}" for index in range(count)]
+    names = [f"node-{index}-{'n' * 80}" for index in range(count)]
     return json.dumps(question(objects.gpushare_pod("p", 8), names)).encode()
 
 
@@ -152,7 +155,7 @@ WRONG = {
         b'{"Pod":{},"Nodes":"gpu-a"}', *["is not accepted: an object is"] * 2,
         NAMELESS, "is not accepted: an object is"),
     "10,000 levels": (deep(10_000), NO_NODES, *[NAMELESS] * 3),
-    "a million levels": (deep(1_000_000), NO_NODES, *[NAMELESS] * 3),
+    "half a million levels": (deep(500_000), NO_NODES, *[NAMELESS] * 3),
     "no pod and no nodes": (b"{}", *["the request has no Pod"] * 3, NAMELESS),
 }
 
@@ -322,7 +325,8 @@ TOO_LARGE = [413], {"Error": "the request's body is too large"}
 HUNDRED_MB = 100_000_000
 PIECE = b" " * 65536
 CHUNK = b"10000\r\n" + PIECE + b"\r\n"
-LIMIT_MIB = 64
+LIMIT_MIB = 64     # of a body
+BUDGET_MIB = 256   # of all bodies and large answers at a time
 
 
 def test_a_hundred_megabytes_are_refused_before_the_first(tessera):
@@ -355,7 +359,7 @@ def test_a_hundred_megabytes_leave_no_memory_behind(
 
 def test_large_requests_leave_no_memory_behind(tessera, measured):
     """Within the limit: read, judged, forgotten. Forty times one's size is more than may be kept."""
-    body = many_names(300_000)
+    body = many_names(MOST_NODES)
     before = tessera.resident_mib()
     assert 40 * len(body) / 2**20 > 2 * LIMIT_MIB
     for _ in range(40):
@@ -365,6 +369,64 @@ def test_large_requests_leave_no_memory_behind(tessera, measured):
     measured(f"{len(body) / 1e6:.0f} MB of names: memory {before:.0f} MiB before, "
              f"{after:.0f} after forty times")
     assert after < before + 2 * LIMIT_MIB
+
+
+def filter_whole(tessera, body):
+    with connect(tessera) as stream:
+        stream.sendall(body)
+        head, said = read_all(stream).split(b"\r\n\r\n", 1)
+    return head, json.loads(said)
+
+
+def test_a_list_that_no_cluster_has_is_refused(tessera, measured):
+    """Sixty MiB of names of one letter, from two at once: each name would take a hundred bytes."""
+    names = b",".join([b'"a"'] * (60 * 2**18))
+    body = b'{"Pod":%s,"NodeNames":[%s]}' % (FITS.encode(), names)
+    request = post(FILTER, body, ("Connection: close",))
+    before = tessera.resident_mib()
+    tessera.forget_peak()
+    with concurrent.futures.ThreadPoolExecutor(2) as both:
+        for head, said in both.map(lambda _: filter_whole(tessera, request), range(2)):
+            assert b" 200 " in head.splitlines()[0], head
+            assert said["Error"] == "NodeNames: more than 65536 nodes are not accepted", said
+    peak, after = tessera.peak_mib(), tessera.resident_mib()
+    measured(f"{len(body) / 1e6:.0f} MB of names twice: memory {before:.0f} MiB before, {peak:.0f} at "
+             f"most, {after:.0f} after")
+    assert peak < before + 8 * LIMIT_MIB
+
+
+def test_a_pod_that_no_api_server_has_is_refused(tessera):
+    """It would be kept for as long as its share is held."""
+    body = question(objects.gpushare_pod("p", 8), ["gpu-a"])
+    body["Pod"]["metadata"]["annotations"] = {"a": "x" * 60_000_000}
+    for verb in (FILTER, "/tessera/explain"):
+        status, answer = tessera.request("POST", verb, json.dumps(body).encode(), timeout=30)
+        assert status == VERBS[verb] and "bytes is not accepted, at most 4194304 are" in json.loads(
+            answer)["Error"], answer[:300]
+
+
+def test_answers_that_nobody_reads_have_an_end(tessera, measured):
+    """Of fifty clients that ask much and read nothing as many are answered as there is memory for."""
+    request = post(FILTER, many_names(MOST_NODES))
+    before = tessera.resident_mib()
+    tessera.forget_peak()
+    clients = [connect(tessera) for _ in range(50)]
+    try:
+        begun = []
+        for stream in clients:
+            stream.sendall(request)
+            begun.append(stream.recv(12, socket.MSG_PEEK | socket.MSG_WAITALL))
+        check_alive(tessera)
+        peak = tessera.peak_mib()
+        answered = begun.count(b"HTTP/1.1 200")
+        measured(f"{answered} of 50 answered, memory {before:.0f} MiB before, {peak:.0f} at most")
+        assert 10 < answered < 50 and answered + begun.count(b"HTTP/1.1 503") == 50, begun
+        assert peak < before + BUDGET_MIB + LIMIT_MIB
+    finally:
+        for stream in clients:
+            stream.close()
+    whole = post(FILTER, many_names(MOST_NODES), ("Connection: close",))
+    wait_until(lambda: send(tessera, whole).startswith(b"HTTP/1.1 200"), 20, "there is memory again")
 
 
 # What is sent, and the one answer to it.
@@ -463,7 +525,7 @@ def is_reset(stream):
 
 def test_a_client_that_reads_nothing_is_cut_off(tessera):
     """Answers do not pile up in our memory for somebody who does not take them."""
-    request = post(FILTER, many_names(100_000))  # its answer is larger than all buffers
+    request = post(FILTER, many_names(MOST_NODES))  # its answer is larger than all buffers
     before, answered = tessera.resident_mib(), tessera.answered(FILTER)
     tessera.forget_peak()
     with connect(tessera) as stream:

@@ -184,7 +184,8 @@ int run_inspect(const Arguments& arguments) {
     Flags flags;
     app.add_option("NODE", flags.nodes, "only these nodes");
     app.add_flag("-d,--details", flags.details, "a row per pod and GPU");
-    CLI::Option* json = app.add_flag("--json", flags.json, "as JSON, in the shape of /tessera/inspect");
+    CLI::Option* json =
+        app.add_flag("--json", flags.json, "as JSON, in the shape of /tessera/inspect");
     app.add_flag("--gpushare", flags.gpushare, "as kubectl inspect gpushare prints it")
         ->excludes(json);
     app.add_option("-n,--namespace", flags.space, "with -d: only pods of this namespace")

@@ -233,7 +233,7 @@ int run(Plan plan) {
             "give --signing-key-file");
     }
     const HttpServerOptions server = plan.service.server;
-    const std::string_view doors = !plan.service.scheduler  ? "extender"
+    const std::string_view doors = !plan.service.scheduler ? "extender"
                                    : plan.service.extender ? "scheduler and extender"
                                                            : "scheduler";
     log.info("starting", {{"api", plan.service.api.base_url}, {"by", plan.access}});
@@ -241,8 +241,7 @@ int run(Plan plan) {
     if (!service) {
         return report_error(service.error());
     }
-    fmt::print("tessera: {}, listening on {}\n", doors,
-               shown_address(server, (*service)->port()));
+    fmt::print("tessera: {}, listening on {}\n", doors, shown_address(server, (*service)->port()));
     std::fflush(stdout);
     const int signal = signals.wait();
     log.info("stopping", {{"signal", signal}});

@@ -18,9 +18,7 @@ class Ending {
         : desk_(desk), pod_(std::move(pod)), owner_(std::move(owner)), refuse_(refuse) {}
     Ending(const Ending&) = delete;
     Ending& operator=(const Ending&) = delete;
-    ~Ending() {
-        tell({WriteEnd::unknown, "the bind was dropped: whether it was made is unknown"});
-    }
+    ~Ending() { tell({WriteEnd::unknown, "the bind was dropped: whether it was made is unknown"}); }
 
     void tell(WriteOutcome ending) {
         // First of all: a port may keep what it has told of for longer than there is a desk.

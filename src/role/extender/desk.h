@@ -65,8 +65,9 @@ class LongHold {
         : desk_(desk), hold_(std::in_place, desk), until_(desk.now() + kTurn) {}
     Mirror* operator->() const { return &**hold_; }
     Mirror& operator*() const { return **hold_; }
-    // What was learnt of the mirror may not be so any more afterwards: a node may have gone.
-    void let_others();
+    // True: they may have had it. What was learnt of the mirror may not be so any more: a node may
+    // have gone.
+    bool let_others();
 
   private:
     static constexpr Nanoseconds kTurn{500'000};
@@ -115,8 +116,6 @@ struct Scratch {
     std::vector<std::uint8_t> marks;  // refusals of a filter, scores of a prioritize
 
     static Scratch& of_thread();
-    // Lets go of what only a huge request needed.
-    void trim();
 };
 
 // {"Error":"..."}

@@ -42,7 +42,7 @@ TEST(LongHold, KeepsTheMirrorForAWhile) {
     Desk desk(mirror, mutex, std::move(ports));
     LongHold held(desk);
     now = 400'000;
-    held.let_others();
+    EXPECT_FALSE(held.let_others());
     bool free = true;
     std::thread([&] { free = mutex.try_lock(); }).join();
     EXPECT_FALSE(free);

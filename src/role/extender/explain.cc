@@ -11,7 +11,12 @@ HttpResponse explain_pod(Desk& desk, Call& call) {
     if (const auto read = Scratch::of_thread().reader.args(call.request.body, args); !read) {
         return error_answer(400, read.error().message);
     }
-    const auto pod = read_pod_json(args.pod.empty() ? call.request.body : args.pod);
+    const std::string_view asked = args.pod.empty() ? call.request.body : args.pod;
+    if (asked.size() > kMostObjectBytes) {
+        return error_answer(400, fmt::format("the pod has {} bytes: at most {} are accepted",
+                                             asked.size(), kMostObjectBytes));
+    }
+    const auto pod = read_pod_json(asked);
     if (!pod) {
         return error_answer(400, "the pod cannot be read: " + pod.error().message);
     }

@@ -40,27 +40,21 @@ std::string Desk::why_not_ready() {
                             : "nodes and pods have not all been listed yet: try again in a moment";
 }
 
-void LongHold::let_others() {
+bool LongHold::let_others() {
     if (desk_.now() < until_) {
-        return;
+        return false;
     }
     hold_.reset();
     // Whoever waits is woken only now: taken again at once, the mutex would be ours mostly.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
     hold_.emplace(desk_);
     until_ = desk_.now() + kTurn;
+    return true;
 }
 
 Scratch& Scratch::of_thread() {
     thread_local Scratch scratch;
     return scratch;
-}
-
-void Scratch::trim() {
-    constexpr std::size_t kKeptNodes = 65'536;
-    if (marks.capacity() > kKeptNodes) {
-        *this = Scratch();
-    }
 }
 
 HttpResponse error_answer(int status, std::string_view message) {

@@ -29,7 +29,7 @@ namespace tessera {
 using BindPort = std::function<void(BindPlan, std::function<void(WriteOutcome)>)>;
 
 struct ExtenderPorts {
-    Clock now;  // since 1970
+    Clock now;  // that nobody sets: the time since boot
     BindPort bind;
     // Why this copy must not decide now, in a sentence ("this copy is not the leader"); empty when
     // it may.

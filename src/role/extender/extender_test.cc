@@ -484,7 +484,7 @@ TEST_F(ExtenderTest, BadRequestsGetAClearAnswerAndChangeNothing) {
 
 TEST_F(ExtenderTest, AnEnormousLabelHarmsNobody) {
     two_gpushare_nodes();
-    const std::string label(10'000'000, 'x');
+    const std::string label(4'000'000, 'x');
     const std::string pod = pod_json(
         "p", R"("containers":[)" + container_json("main", R"("aliyun.com/gpu-mem":"8")") + "]",
         fmt::format(R"(,"labels":{{"a":"{}"}})", label));

@@ -81,7 +81,6 @@ HttpResponse filter_error(int status, std::string_view message) {
 
 HttpResponse filter(Desk& desk, Call& call) {
     Scratch& scratch = Scratch::of_thread();
-    scratch.trim();
     const auto read = desk.node_lists.read(scratch.reader, call.request.body);
     if (!read) {
         return call.refuse(400, read.error().message);

@@ -110,12 +110,11 @@ HttpResponse inspect_gpushare(Desk& desk, Call& call) {
     json.begin_object();
     json.key("nodes");
     json.begin_array();
-    const std::size_t found =
-        each_node(desk, call.node, [&](const Mirror& mirror, NodeIndex node) {
-            if (!call.node.empty() || !mirror.cluster().spec(node).gpus.empty()) {
-                write_node(mirror.report(node), units, json);
-            }
-        });
+    const std::size_t found = each_node(desk, call.node, [&](const Mirror& mirror, NodeIndex node) {
+        if (!call.node.empty() || !mirror.cluster().spec(node).gpus.empty()) {
+            write_node(mirror.report(node), units, json);
+        }
+    });
     json.end_array();
     const bool unknown = !call.node.empty() && found == 0;
     if (unknown) {

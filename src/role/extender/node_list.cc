@@ -41,8 +41,7 @@ Expected<NodesRequest> NodeLists::read(ExtenderReader& reader, std::string& body
     }
     TESSERA_TRY(std::shared_ptr<NodeList> list, NodeList::read(reader, std::move(body)));
     const std::string_view pod = list->args().pod;
-    if (!list->args().rest.empty() && list->bytes() <= kMostBytes &&
-        list->args().size() <= kMostNodes) {
+    if (!list->args().rest.empty() && list->bytes() <= kMostBytes) {
         keep(list);
     }
     return NodesRequest{pod, std::move(list)};

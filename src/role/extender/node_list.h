@@ -57,7 +57,6 @@ class NodeLists {
     // Filter and prioritize of two kinds of pods, say, with whole nodes of a large cluster.
     static constexpr std::size_t kMostLists = 4;
     static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
-    static constexpr std::size_t kMostNodes = 65'536;  // of one list
     using Lists = std::array<std::shared_ptr<NodeList>, kMostLists>;
 
     void keep(std::shared_ptr<NodeList> list);

@@ -54,7 +54,6 @@ void score(std::vector<Key> keys, std::size_t best, std::span<std::uint8_t> scor
 
 HttpResponse prioritize(Desk& desk, Call& call) {
     Scratch& scratch = Scratch::of_thread();
-    scratch.trim();
     const auto read = desk.node_lists.read(scratch.reader, call.request.body);
     if (!read) {
         return error_answer(400, read.error().message);

@@ -28,6 +28,7 @@ std::size_t Mirror::expire(Nanoseconds now, Nanoseconds heard) {
 }
 void Mirror::policy_changed(std::string_view name) { state_->policy_changed(name); }
 std::size_t Mirror::drop_holds() { return state_->drop_holds(); }
+std::uint64_t Mirror::expired_count() const { return state_->expired(); }
 std::size_t Mirror::in_doubt_count() const { return state_->in_doubt(); }
 
 NodeIndex Mirror::find_node(std::string_view name, NodeIndex hint) const {
@@ -80,11 +81,12 @@ Expected<Decision> Mirror::why_waiting(PodIndex pod, std::string_view policy) {
     return state_->why_waiting(pod, policy);
 }
 PodKey Mirror::key_of(PodIndex pod) const { return state_->key_of(pod); }
-std::optional<std::vector<std::string>> Mirror::victims_needed(const Pod& pod, NodeIndex node,
-                                                               std::span<const std::string> victims,
-                                                               const Asked& asked) {
+Expected<Ask> Mirror::ask(const Pod& pod, const Asked& asked) {
     state_->make_room_for_names();
-    return state_->victims_needed(pod, node, victims, asked);
+    return state_->ask(pod, asked);
+}
+VictimsFound Mirror::victims_needed(const Pod& pod, const Ask& ask, const VictimsAsked& on) {
+    return state_->victims_needed(pod, ask, on);
 }
 
 std::size_t Mirror::node_count() const { return state_->node_count(); }

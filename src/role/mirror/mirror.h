@@ -115,6 +115,18 @@ struct Ask {
     }
 };
 
+// Victims on one node; beyond some steps of the search a set of which nobody can be left out.
+struct VictimsAsked {
+    NodeIndex node;
+    std::span<const std::string> chosen;  // by kube-scheduler: their uids
+    std::size_t most_steps = 20'000;      // one or two microseconds each
+};
+struct VictimsFound {
+    bool room = false;  // when these have gone
+    std::vector<std::string> uids{};
+    std::size_t steps = 0;
+};
+
 // For people: what is on a node.
 struct ShareOnGpu {
     std::string space;
@@ -204,17 +216,17 @@ class Mirror {
     Expected<Decision> why_waiting(PodIndex pod, std::string_view policy);
     PodKey key_of(PodIndex pod) const;
 
-    // Who has to go from the node so that the pod fits, by uid: those that kube-scheduler chose,
-    // and where these do not free enough of one GPU as few other bound pods of lower priority as
-    // can be; nothing when not even that helps. Beyond some thousand sets to try, a set of which
-    // nobody can be left out.
-    std::optional<std::vector<std::string>> victims_needed(const Pod& pod, NodeIndex node,
-                                                           std::span<const std::string> victims,
-                                                           const Asked& asked);
+    // Who has to go from a node so that the pod fits, where kube-scheduler would make room on many:
+    // those that it chose, and where these do not free enough of one GPU as few other bound pods of
+    // lower priority as can be; of sets of one size the one whose most important pod is the least
+    // important. What the pod asks is good for many nodes, until others use the mirror.
+    Expected<Ask> ask(const Pod& pod, const Asked& asked);
+    VictimsFound victims_needed(const Pod& pod, const Ask& ask, const VictimsAsked& on);
 
     std::size_t node_count() const;
     std::size_t pod_count() const;  // that hold something
     std::size_t held_count() const;
+    std::uint64_t expired_count() const;           // holds, since the start
     std::size_t in_doubt_count() const;            // of those: binds whose end is unknown
     std::vector<NodeIndex> nodes_by_name() const;  // those that are there
     std::vector<std::string> node_names() const;   // the same, in no order

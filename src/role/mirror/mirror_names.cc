@@ -154,10 +154,9 @@ std::size_t Mirror::State::names_known() const {
 
 // To be called where nothing but what is recorded here holds an index of theirs.
 void Mirror::State::make_room_for_names() {
-    if (!synced() ||
-        (names_known() <= 2 * names_in_use_ + options_.spare_names &&
-         names_.models.used() <=
-             2 * models_in_use_ + std::min(options_.spare_names, kSpareModels))) {
+    if (!synced() || (names_known() <= 2 * names_in_use_ + options_.spare_names &&
+                      names_.models.used() <=
+                          2 * models_in_use_ + std::min(options_.spare_names, kSpareModels))) {
         return;
     }
     keep_classes_in_use();
@@ -246,8 +245,8 @@ void Mirror::State::make_room_for_nodes() {
     }
     names_.nodes.keep_only(kept);
     successor_.clear();  // it has names that may be no more
-    look_for_places_at_ = names_.nodes.used() + names_.nodes.used() / 8 +
-                          std::min(options_.spare_names, kSpareNodes);
+    look_for_places_at_ =
+        names_.nodes.used() + names_.nodes.used() / 8 + std::min(options_.spare_names, kSpareNodes);
 }
 
 }  // namespace tessera

@@ -57,9 +57,8 @@ Pod odd_pod(int number) {
 }
 
 std::size_t names_in(const Vocabulary& names) {
-    return names.nodes.used() + names.models.used() + names.requests.used() +
-           names.groups.used() + names.apps.used() + names.label_keys.used() +
-           names.label_values.used();
+    return names.nodes.used() + names.models.used() + names.requests.used() + names.groups.used() +
+           names.apps.used() + names.label_keys.used() + names.label_values.used();
 }
 
 class MirrorNames : public ::testing::Test {
@@ -114,7 +113,8 @@ TEST_F(MirrorNames, OfPodsThatCameAndWentAreLetGo) {
 TEST_F(MirrorNames, OfPodsThatAreThereStay) {
     Pod held = odd_pod(9000001);
     held.annotations.erase("tessera.dev/gpu-model");
-    const auto first = filter(held); ASSERT_TRUE(first) << first.error().message;
+    const auto first = filter(held);
+    ASSERT_TRUE(first) << first.error().message;
     Pod bound = odd_pod(9000002);
     bound.annotations.erase("tessera.dev/gpu-model");
     const Fit fit = *filter(bound);
@@ -141,8 +141,8 @@ TEST_F(MirrorNames, OfPodsThatAreThereStay) {
     EXPECT_EQ(containers, std::vector<std::string_view>{"c9000002"});
     // What is held can still be bound, under its container's name.
     const Fit again = *filter(held);
-    plan = mirror_.prepare_bind({held.space, held.name, held.uid}, again.best == 0 ? "a" : "b",
-                                now_);
+    plan =
+        mirror_.prepare_bind({held.space, held.name, held.uid}, again.best == 0 ? "a" : "b", now_);
     ASSERT_TRUE(plan) << plan.error().message;
     EXPECT_NE(plan->annotations.at("tessera.dev/placement").find("c9000001"), std::string::npos);
     EXPECT_TRUE(mirror_.ledger().verify().empty());

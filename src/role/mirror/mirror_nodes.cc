@@ -96,10 +96,10 @@ Expected<NodeSpec> Mirror::State::spec_of(const Node& node) {
     } else if (!units_differ_ && node.offered(kGpushareCount) != nullptr &&
                gpushare_unit(node) != options_.dialect.gpushare_unit) {
         units_differ_ = true;
-        note(fmt::format("node {} seems to count aliyun.com/gpu-mem in another unit than the first "
-                         "one; all pods are read in {}: --gpushare-unit says which is meant",
-                         shown(node.name),
-                         options_.dialect.gpushare_unit == MemoryUnit::gib ? "GiB" : "MiB"));
+        note(fmt::format(
+            "node {} seems to count aliyun.com/gpu-mem in another unit than the first "
+            "one; all pods are read in {}: --gpushare-unit says which is meant",
+            shown(node.name), options_.dialect.gpushare_unit == MemoryUnit::gib ? "GiB" : "MiB"));
     }
     DialectContext known = context();
     return take_node(node, known);

@@ -15,8 +15,8 @@ class MirrorObserver {
     virtual void pod_waits(PodIndex index, const Pod& pod) = 0;
     // It is bound, by whomever, or gone, or has ended. The index may be another pod's after this.
     virtual void pod_settled(PodIndex index) = 0;
-    // Classes were numbered anew, or a policy has changed: what was asked (Mirror::ask) says nothing
-    // any more.
+    // Classes were numbered anew, or a policy has changed: what was asked (Mirror::ask) says
+    // nothing any more.
     virtual void asks_changed() = 0;
     // A pod came, went or changed where others' rules may look at it.
     virtual void neighbours_changed() = 0;

@@ -277,7 +277,8 @@ void Mirror::State::guess_devices(PodIndex index, const Pod& pod, Held& held) {
                             : "none is free, and those with most left are counted"));
 }
 
-// What it asks for at its full size, though it does not fit, where most is left.
+// What it asks for at its full size, though it does not fit, where most is left. A pod of more
+// devices than the ledger counts for one has the whole node, several times over.
 Grants Mirror::State::fullest_share(NodeIndex node, const Question& asked) {
     const DemandClass& wanted = engine_->placer(asked.policy).classes()[asked.classes.front()];
     const NodeState& state = cluster().node(node);
@@ -291,8 +292,22 @@ Grants Mirror::State::fullest_share(NodeIndex node, const Question& asked) {
     std::stable_sort(order.begin(), order.end(), [&](GpuIndex a, GpuIndex b) {
         return state.gpus[a.slot()].value > state.gpus[b.slot()].value;
     });
+    std::size_t count = 0;  // DemandClass::gpus ends at 65,535
+    for (const GpuRequest& request : wanted.requests) {
+        count += request.gpus;
+    }
+    if (count > kMaxGrantsPerOwner) {
+        GpuRequest whole = wanted.requests.front();
+        whole.name = asked.asked.demand.alternatives.front().requests.front().name;
+        whole.gpus = state.gpu_count;
+        whole.milli = kWholeGpu;
+        whole.memory_ppm = kWholeMemoryPpm;
+        DemandClass all;
+        all.requests = {whole};
+        return placement_of(all, cluster(), node, order).grants;
+    }
     DeviceList devices;
-    for (std::size_t i = 0; i < wanted.gpus; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         devices.push_back(order[i % order.size()]);
     }
     Placement placement = placement_of(wanted, cluster(), node, devices);
@@ -308,10 +323,10 @@ void Mirror::State::confirm_held(PodIndex index, const Pod& pod, const Held& hel
         }
     }
     record.node = held.placement.node;
-    auto confirmed = held.ours
-                         ? engine_->confirm(index, {record.policy, record.learnt, held.placement,
-                                                    record.group})
-                         : engine_->confirm_foreign(index, held.placement);
+    auto confirmed =
+        held.ours
+            ? engine_->confirm(index, {record.policy, record.learnt, held.placement, record.group})
+            : engine_->confirm_foreign(index, held.placement);
     bool ours = held.ours;
     if (!confirmed) {
         note(fmt::format("{}: {}; it is counted by what it asks for", describe(pod),
@@ -478,7 +493,9 @@ std::size_t Mirror::State::expire(Nanoseconds now, Nanoseconds heard) {
         }
         guess_again_on(node);
     }
-    return ended.size() + end_missed(now);
+    const std::size_t count = ended.size() + end_missed(now);
+    expired_ += count;
+    return count;
 }
 
 // Bound by us, never shown by the watch, and not in a list since: it came and went unseen.

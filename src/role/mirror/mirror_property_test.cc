@@ -449,7 +449,9 @@ class History : private testing::PlainModel {
             const std::vector<NodeIndex> among{mirror_.find_node("n0"), mirror_.find_node("n1")};
             EXPECT_TRUE(mirror_.rank(*pod, among, {"", Nanoseconds(now_)}));
             EXPECT_TRUE(mirror_.explain(*pod, {"", Nanoseconds(now_)}));
-            (void)mirror_.victims_needed(*pod, among[0], {}, {"", Nanoseconds(now_)});
+            const auto ask = mirror_.ask(*pod, {"", Nanoseconds(now_)});
+            EXPECT_TRUE(ask);
+            (void)mirror_.victims_needed(*pod, *ask, {among[0], {}});
         }
     }
 

@@ -1,8 +1,8 @@
 // What is behind a Mirror: the engine, the names, the nodes and the pods.
 //
 // mirror_nodes.cc and mirror_pods.cc take in what the API tells, mirror_decide.cc makes decisions,
-// mirror_report.cc tells people, mirror_names.cc lets go of names; mirror.cc hands each call to the
-// right one.
+// mirror_victims.cc says who would have to go, mirror_report.cc tells people, mirror_names.cc lets
+// go of names; mirror.cc hands each call to the right one.
 #pragma once
 
 #include <deque>
@@ -16,6 +16,7 @@
 #include "dialect/gpushare.h"
 #include "engine/neighbour_question.h"
 #include "engine/neighbourhood.h"
+#include "engine/victim_search.h"
 #include "role/intake/intake.h"
 #include "role/intake/port_book.h"
 #include "role/mirror/first_pods.h"
@@ -44,6 +45,7 @@ class Mirror::State {
     void pod_gone(const Pod& pod);
     std::size_t expire(Nanoseconds now, Nanoseconds heard);
     std::size_t drop_holds();
+    std::uint64_t expired() const { return expired_; }
 
     // mirror_decide.cc
     void policy_changed(std::string_view name);
@@ -55,9 +57,10 @@ class Mirror::State {
     Expected<Decision> explain(const Pod& pod, const Asked& asked);
     Expected<BindPlan> prepare_bind(const PodKey& pod, std::string_view node, Nanoseconds now);
     void bind_ended(const PodKey& pod, const WriteOutcome& outcome, Nanoseconds now);
-    std::optional<std::vector<std::string>> victims_needed(const Pod& pod, NodeIndex node,
-                                                           std::span<const std::string> victims,
-                                                           const Asked& asked);
+
+    // mirror_victims.cc
+    Expected<Ask> ask(const Pod& pod, const Asked& asked);
+    VictimsFound victims_needed(const Pod& pod, const Ask& ask, const VictimsAsked& on);
 
     // mirror_place.cc
     void tell(MirrorObserver& observer) { observer_ = &observer; }
@@ -181,12 +184,9 @@ class Mirror::State {
     bool still_fits(const PodRecord& record) const;
     Expected<Choice> choose_on(NodeIndex node, const Question& asked);
     Expected<void> move_hold(PodIndex index, NodeIndex node, Nanoseconds now);
-    bool suffices(const Question& asked, NodeIndex node, std::span<const PodIndex> gone);
-    std::vector<PodIndex> lesser_pods(NodeIndex node, std::int32_t priority,
-                                      std::span<const PodIndex> but) const;
-    std::optional<std::vector<PodIndex>> fewest_others(const Question& asked, NodeIndex node,
-                                                       std::span<const PodIndex> gone,
-                                                       std::span<const PodIndex> others);
+    std::vector<PodIndex> holders_on(NodeIndex node, std::span<const std::string> uids) const;
+    std::vector<VictimUnit> lesser_pods(NodeIndex node, std::int32_t priority,
+                                        std::span<const PodIndex> but) const;
 
     void neighbours_changed() {
         if (observer_ != nullptr) {
@@ -210,7 +210,7 @@ class Mirror::State {
     std::shared_ptr<FilterTable> filters_ = std::make_shared<FilterTable>();
     PortBook ports_;
     PodBook pods_;
-    std::unique_ptr<Engine> engine_;  // once everything has been listed
+    std::unique_ptr<Engine> engine_;             // once everything has been listed
     std::unique_ptr<Neighbourhood> neighbours_;  // then, too, if they are kept account of
     std::map<std::string, PolicySlot, std::less<>> policies_;
     std::vector<NodeFacts> nodes_;  // by NodeIndex
@@ -222,12 +222,13 @@ class Mirror::State {
     mutable std::vector<Successor> successor_;
     std::map<std::string, UnhealthyGpus, std::less<>> unhealthy_;  // by node
     std::size_t present_ = 0;                                      // nodes that are there
-    std::size_t look_for_places_at_ = 0;  // so many indices of nodes
+    std::size_t look_for_places_at_ = 0;                           // so many indices of nodes
     std::uint64_t nodes_epoch_ = 0;
     std::size_t names_in_use_ = 0;  // when we looked last
     std::size_t models_in_use_ = 0;
     std::size_t held_ = 0;      // pods that are held or binding
     std::size_t in_doubt_ = 0;  // of those, in doubt
+    std::uint64_t expired_ = 0;
     std::map<std::string, std::vector<PodIndex>, std::less<>> awaiting_;  // by node not known
     std::uint32_t pod_lists_ = 0;
     std::map<std::string, std::optional<Nanoseconds>> missed_;  // uid, and until when it counts
@@ -237,7 +238,7 @@ class Mirror::State {
     bool config_maps_listed_ = false;
     bool unit_known_ = false;
     bool units_differ_ = false;  // and that has been told
-    bool guessing_ = false;  // guess_again_on() is at work
+    bool guessing_ = false;      // guess_again_on() is at work
     std::deque<std::string> notes_;
 };
 

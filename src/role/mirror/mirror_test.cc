@@ -1,5 +1,6 @@
 #include "role/mirror/mirror.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "codec/kube_json.h"
@@ -186,11 +187,13 @@ TEST_F(MirrorTest, VictimsAreThoseThatFreeEnoughOfOneGpu) {
     const NodeReport report = mirror_.report(a);
     // One of each GPU would do by the sum, and frees neither.
     const std::vector<std::string> chosen{report.gpus[0][0].uid, report.gpus[1][0].uid};
-    const auto victims = mirror_.victims_needed(large, a, chosen, {"", kNow});
-    ASSERT_TRUE(victims);
-    EXPECT_EQ(victims->size(), 3U);
+    const Ask ask = mirror_.ask(large, {"", kNow}).value();
+    const VictimsFound victims = mirror_.victims_needed(large, ask, {a, chosen});
+    EXPECT_TRUE(victims.room);
+    EXPECT_EQ(victims.uids.size(), 3U);
     large.priority = 0;
-    EXPECT_FALSE(mirror_.victims_needed(large, a, chosen, {"", kNow}));
+    EXPECT_FALSE(mirror_.victims_needed(large, ask, {a, chosen}).room);
+    EXPECT_FALSE(mirror_.victims_needed(large, ask, {NodeIndex(), chosen}).room);
 }
 
 // kube-scheduler tries again after a bind that nobody answered. The first may have come through.
@@ -502,6 +505,62 @@ TEST_F(MirrorTest, DevicesThatNothingTellsAreCountedEvenWhereNoneIsFree) {
     mirror_.node_changed(gpu_node("a"));
     EXPECT_EQ(used("a"), 40 * 1024);
     EXPECT_TRUE(mirror_.ledger().verify().empty());
+}
+
+// Of many small ones and few large ones the few go, wherever the small ones are least important.
+TEST_F(MirrorTest, VictimsAreFewOnANodeOfManyPods) {
+    const auto placed = [](int device, int number, int units, int priority) {
+        Pod pod = gpu_pod(fmt::format("p{}-{}", device, number), units, "a");
+        pod.annotations["ALIYUN_COM_GPU_MEM_IDX"] = std::to_string(device);
+        pod.annotations["ALIYUN_COM_GPU_MEM_POD"] = std::to_string(units);
+        pod.priority = priority;
+        return pod;
+    };
+    std::vector<Pod> pods;
+    for (int i = 0; i < 16; ++i) {
+        pods.push_back(placed(0, i, 1, 0));
+        if (i % 4 == 0) {
+            pods.push_back(placed(1, i, 4, 5));
+        }
+    }
+    start(pods);
+    Pod asking = gpu_pod("asking", 16);
+    asking.priority = 10;
+    const Ask ask = mirror_.ask(asking, {"", kNow}).value();
+    const VictimsFound found = mirror_.victims_needed(asking, ask, {mirror_.find_node("a"), {}});
+    EXPECT_THAT(found.uids,
+                testing::UnorderedElementsAre("uid-p1-0", "uid-p1-4", "uid-p1-8", "uid-p1-12"));
+    EXPECT_LE(found.steps, 100U);
+}
+
+// Thousands of containers of sixteen devices each: nobody runs that, and anybody can bind it.
+TEST_F(MirrorTest, APodOfMoreDevicesThanCanBeCountedHasTheWholeNode) {
+    start();
+    const auto halves = [](std::size_t containers) {
+        Pod pod = gpu_pod(fmt::format("w{}", containers), 1, "a");
+        pod.annotations["tessera.dev/gpu-milli"] = "500";
+        pod.containers.resize(containers);
+        for (std::size_t i = 0; i < containers; ++i) {
+            pod.containers[i].name = fmt::format("c{}", i);
+            pod.containers[i].limits = {{"tessera.dev/gpu", Quantity::of(16)}};
+        }
+        return pod;
+    };
+    const std::vector<NodeIndex> only_a{mirror_.find_node("a")};
+    for (std::size_t containers : {1U, 64U, 65U, 4'095U, 4'096U, 5'000U}) {
+        const Pod pod = halves(containers);
+        mirror_.pod_changed(pod);
+        EXPECT_EQ(mirror_.filter(gpu_pod("late", 1), only_a, {"", kNow})->fitting, 0U)
+            << containers;
+        EXPECT_TRUE(mirror_.ledger().verify().empty());
+        for (const auto& shares : mirror_.report(only_a.front()).gpus) {
+            EXPECT_EQ(shares.size(), containers > 64 ? 1 : containers * 8) << containers;
+        }
+        mirror_.pod_gone(pod);
+        EXPECT_EQ(mirror_.filter(gpu_pod("late", 1), only_a, {"", kNow})->fitting, 1U)
+            << containers;
+        mirror_.drop_holds();
+    }
 }
 
 TEST_F(MirrorTest, ANodeThatIsNotKnownHasAVerdict) {

@@ -62,6 +62,12 @@ struct PodRecord {
     std::string owner() const { return space + '/' + name + '/' + uid; }
 };
 
+// By which the ledger knows a pod that holds something.
+inline OwnerId owner_of(PodIndex index, const PodRecord& record) {
+    return record.stage == PodStage::foreign ? OwnerId::foreign(index.value())
+                                             : OwnerId::pod(index.value());
+}
+
 class PodBook {
   public:
     PodBook() = default;

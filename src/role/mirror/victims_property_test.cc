@@ -37,7 +37,9 @@ class Victims {
         }
         const auto mirror = mirror_of(pods);
         const NodeIndex node = mirror->find_node("n");
-        const auto found = mirror->victims_needed(asking, node, chosen, {"", Nanoseconds(1)});
+        const Ask ask = mirror->ask(asking, {"", Nanoseconds(1)}).value();
+        const VictimsFound found = mirror->victims_needed(asking, ask, {node, chosen});
+        const VictimsFound any = mirror->victims_needed(asking, ask, {node, chosen, 0});
         std::optional<std::size_t> fewest;
         for (std::uint32_t set = 0; set < 1U << pods.size(); ++set) {
             if (const auto others = others_of(set, pods, chosen, *asking.priority)) {
@@ -46,20 +48,24 @@ class Victims {
                 }
             }
         }
-        ASSERT_EQ(found.has_value(), fewest.has_value());
-        if (!found) {
+        ASSERT_EQ(found.room, fewest.has_value());
+        ASSERT_EQ(any.room, fewest.has_value());
+        if (!fewest) {
             ++refused;
             return;
         }
-        EXPECT_EQ(found->size(), chosen.size() + *fewest);
+        EXPECT_EQ(found.uids.size(), chosen.size() + *fewest);
         more += *fewest > 1 ? 1 : 0;
-        std::uint32_t set = 0;
-        for (std::size_t i = 0; i < pods.size(); ++i) {
-            const bool goes = std::count(found->begin(), found->end(), pods[i].uid) == 1;
-            set |= goes ? 1U << i : 0;
+        for (const VictimsFound* one : {&found, &any}) {
+            std::uint32_t set = 0;
+            for (std::size_t i = 0; i < pods.size(); ++i) {
+                const bool goes = std::count(one->uids.begin(), one->uids.end(), pods[i].uid) == 1;
+                set |= goes ? 1U << i : 0;
+            }
+            EXPECT_TRUE(fits_without(set, pods, asking));
+            EXPECT_TRUE(others_of(set, pods, chosen, *asking.priority));
         }
-        EXPECT_TRUE(fits_without(set, pods, asking));
-        EXPECT_TRUE(others_of(set, pods, chosen, *asking.priority));
+        EXPECT_EQ(any.steps, 0U);
     }
     int refused = 0;
     int more = 0;

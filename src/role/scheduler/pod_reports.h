@@ -28,8 +28,8 @@ struct PodReportsOptions {
     std::string component = "tessera";
     Clock clock = boot_time_now;
     Clock wall = wall_time_now;
-    Nanoseconds again_after{10'000'000'000};      // another message about the same pod
-    Nanoseconds repeat_after{300'000'000'000};    // the same message: it still waits
+    Nanoseconds again_after{10'000'000'000};    // another message about the same pod
+    Nanoseconds repeat_after{300'000'000'000};  // the same message: it still waits
 };
 
 struct PodRefusal {
@@ -66,7 +66,8 @@ class PodReports {
     BackgroundWriter& writer_;
     const PodReportsOptions options_;
     mutable std::mutex mutex_;
-    tsl::robin_map<std::string, Told, std::hash<std::string_view>, std::equal_to<>> told_;  // by uid
+    tsl::robin_map<std::string, Told, std::hash<std::string_view>, std::equal_to<>>
+        told_;  // by uid
 };
 
 }  // namespace tessera

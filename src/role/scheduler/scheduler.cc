@@ -184,8 +184,8 @@ void Scheduler::decide(PodIndex pod, Outcome& outcome) {
     }
     // Its manifest, which only its owner can mend; or a bind of before, whose end is not known yet.
     const bool broken = plan.error().kind == ErrorKind::invalid;
-    outcome.refused.push_back({mirror_.key_of(pod), {broken ? kUnschedulable : kSchedulerError,
-                                                     plan.error().message}});
+    outcome.refused.push_back(
+        {mirror_.key_of(pod), {broken ? kUnschedulable : kSchedulerError, plan.error().message}});
     if (broken) {
         queue_.park(unit_of(pod), {kBrokenLine, Causes()}, now);
     } else {
@@ -201,15 +201,13 @@ void Scheduler::park(PodIndex pod, Outcome& outcome) {
     TESSERA_ASSERT(ask.has_value(), "a pod that was to be placed can be asked about");
     // Whom rules between pods concern stands alone: nobody knows who else they would let in.
     const LineKey key = ask->by_rules ? LineKey(kLonelyLines | pod.value()) : line_of(*ask);
-    queue_.park(unit_of(pod),
-                {key, Causes::of(ask->by_rules ? Cause::pods : Cause::room)}, now);
+    queue_.park(unit_of(pod), {key, Causes::of(ask->by_rules ? Cause::pods : Cause::room)}, now);
     PodKey who = mirror_.key_of(pod);
     if (!reports_.listens(who.uid)) {
         return;
     }
     outcome.refused.push_back(
-        {std::move(who),
-         {kUnschedulable, ask->by_rules ? words_about(pod) : words_of(key, pod)}});
+        {std::move(who), {kUnschedulable, ask->by_rules ? words_about(pod) : words_of(key, pod)}});
 }
 
 std::string Scheduler::words_about(PodIndex pod) {
@@ -252,10 +250,10 @@ void Scheduler::drop_empty_lines() {
 void Scheduler::bind(PodIndex pod, BindPlan plan) {
     PodKey key = key_of(plan);
     std::string node = plan.node;
-    ports_.bind(std::move(plan), [this, pod, key = std::move(key),
-                                  node = std::move(node)](WriteOutcome ending) {
-        bind_ended(pod, key, node, std::move(ending));
-    });
+    ports_.bind(std::move(plan),
+                [this, pod, key = std::move(key), node = std::move(node)](WriteOutcome ending) {
+                    bind_ended(pod, key, node, std::move(ending));
+                });
 }
 
 void Scheduler::bind_ended(PodIndex pod, const PodKey& key, const std::string& node,
@@ -269,7 +267,8 @@ void Scheduler::bind_ended(PodIndex pod, const PodKey& key, const std::string& n
         ++(bound ? counts_.bound : counts_.failed);
         // The watch may have told first; then the index may be another pod's by now.
         const UnitIndex unit = unit_of(pod);
-        if (queue_.has(unit) && waiting_[pod.slot()].binding && mirror_.key_of(pod).uid == key.uid) {
+        if (queue_.has(unit) && waiting_[pod.slot()].binding &&
+            mirror_.key_of(pod).uid == key.uid) {
             waiting_[pod.slot()].binding = false;
             bound ? queue_.remove(unit) : queue_.retry(unit, now);
         }

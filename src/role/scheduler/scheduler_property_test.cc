@@ -71,7 +71,8 @@ class History {
         TinyApi api = copy_ ? std::move(copy_->api) : TinyApi();
         copy_ = std::make_unique<SchedulerRig>();
         copy_->api = std::move(api);
-        copy_->instead = [this](const BindPlan& plan, const std::function<void(WriteOutcome)>& done) {
+        copy_->instead = [this](const BindPlan& plan,
+                                const std::function<void(WriteOutcome)>& done) {
             sent_.push_back({plan, done});
             return true;
         };
@@ -143,8 +144,8 @@ class History {
     void remove_pod() {
         auto& pods = copy_->api.pods;
         if (!pods.empty()) {
-            const auto one = std::next(pods.begin(), static_cast<std::ptrdiff_t>(
-                                                         rng_.below(pods.size())));
+            const auto one =
+                std::next(pods.begin(), static_cast<std::ptrdiff_t>(rng_.below(pods.size())));
             events_.push_back({TinyApi::pod(one->second), true});
             pods.erase(one);
         }
@@ -199,8 +200,7 @@ class History {
                 left.milli -= grant.milli;
                 left.memory -= grant.memory_mib;
                 if (left.milli < 0 || left.memory < 0) {
-                    fault = fmt::format("{} over-commits {} GPU {}", name, stored.node,
-                                        grant.gpu);
+                    fault = fmt::format("{} over-commits {} GPU {}", name, stored.node, grant.gpu);
                 }
             }
         }
@@ -253,7 +253,8 @@ class History {
 
 TEST(SchedulerProperty, NoShareIsGivenTwiceAndNobodyWaitsForEver) {
     const char* scale = std::getenv("TESSERA_PROPERTY_SCALE");
-    const std::uint64_t histories = 1000 * (scale == nullptr ? 1 : std::strtoull(scale, nullptr, 10));
+    const std::uint64_t histories =
+        1000 * (scale == nullptr ? 1 : std::strtoull(scale, nullptr, 10));
     std::size_t bound = 0;
     int kills = 0;
     for (std::uint64_t seed = 1; seed <= histories && !HasFailure(); ++seed) {

@@ -51,26 +51,27 @@ class TinyApi {
             gpus += fmt::format(R"({}{{\"uuid\":\"GPU-{}-{}\",\"memoryMib\":{}}})",
                                 i == 0 ? "" : ",", name, i, memories[i]);
         }
-        return read_node_json(fmt::format(
-                                  R"({{"metadata":{{"name":"{0}","labels":{{"kubernetes.io/hostname":"{0}"}},)"
-                                  R"("annotations":{{"tessera.dev/gpus":)"
-                                  R"("{{\"version\":1,\"gpus\":[{1}]}}"}}}},"status":{{"allocatable":)"
-                                  R"({{"cpu":"32","memory":"128Gi","pods":"110"}},"conditions":)"
-                                  R"([{{"type":"Ready","status":"True"}}]}}}})",
-                                  name, gpus))
+        return read_node_json(
+                   fmt::format(
+                       R"({{"metadata":{{"name":"{0}","labels":{{"kubernetes.io/hostname":"{0}"}},)"
+                       R"("annotations":{{"tessera.dev/gpus":)"
+                       R"("{{\"version\":1,\"gpus\":[{1}]}}"}}}},"status":{{"allocatable":)"
+                       R"({{"cpu":"32","memory":"128Gi","pods":"110"}},"conditions":)"
+                       R"([{{"type":"Ready","status":"True"}}]}}}})",
+                       name, gpus))
             .value();
     }
     static Pod pod(const Stored& stored) {
         const PodAsk& ask = stored.ask;
         const std::string limits =
             ask.gpus == 0 ? R"("cpu":"1")" : fmt::format(R"("tessera.dev/gpu":"{}")", ask.gpus);
-        Pod pod = read_pod_json(fmt::format(
-                                    R"({{"metadata":{{"name":"{}","namespace":"default","uid":"{}",)"
-                                    R"("labels":{{{}}}}},"spec":{{"schedulerName":"{}",)"
-                                    R"("priority":{},"containers":[{{"name":"main",)"
-                                    R"("resources":{{"limits":{{{}}}}}}}]{}{}}}}})",
-                                    ask.name, stored.uid, ask.labels, ask.scheduler, ask.priority,
-                                    limits, ask.spec.empty() ? "" : ",", ask.spec))
+        Pod pod = read_pod_json(
+                      fmt::format(R"({{"metadata":{{"name":"{}","namespace":"default","uid":"{}",)"
+                                  R"("labels":{{{}}}}},"spec":{{"schedulerName":"{}",)"
+                                  R"("priority":{},"containers":[{{"name":"main",)"
+                                  R"("resources":{{"limits":{{{}}}}}}}]{}{}}}}})",
+                                  ask.name, stored.uid, ask.labels, ask.scheduler, ask.priority,
+                                  limits, ask.spec.empty() ? "" : ",", ask.spec))
                       .value();
         if (ask.gpus > 0 && ask.milli < 1000) {
             pod.annotations["tessera.dev/gpu-milli"] = std::to_string(ask.milli);
@@ -124,14 +125,14 @@ class SchedulerRig {
         }
         options.clock = time.clock();
         options.wall = time.clock();
-        scheduler.emplace(FeedTarget{mirror, mutex}, reports, options,
-                          SchedulerPorts{.bind =
-                                             [this](BindPlan plan,
-                                                    std::function<void(WriteOutcome)> done) {
-                                                 carry_out(std::move(plan), std::move(done));
-                                             },
-                                         .wake = [this](Nanoseconds delay) { wake(delay); },
-                                         .why_not_ready = [this] { return why_not_ready; }});
+        scheduler.emplace(
+            FeedTarget{mirror, mutex}, reports, options,
+            SchedulerPorts{.bind =
+                               [this](BindPlan plan, std::function<void(WriteOutcome)> done) {
+                                   carry_out(std::move(plan), std::move(done));
+                               },
+                           .wake = [this](Nanoseconds delay) { wake(delay); },
+                           .why_not_ready = [this] { return why_not_ready; }});
         mirror.tell(*scheduler);
     }
 

@@ -19,6 +19,8 @@ ClusterMetrics::ClusterMetrics(Metrics& metrics)
       pods_(metrics.gauge(kPods, {{"kind", "placed"}})),
       foreign_(metrics.gauge(kPods, {{"kind", "foreign"}})),
       held_(metrics.gauge(kPods, {{"kind", "held"}})),
+      expired_(metrics.counter(
+          {"tessera_holds_expired_total", "Shares that were held and never bound."})),
       over_gpus_(metrics.gauge(
           {"tessera_gpus_over_committed", "GPUs that hold more than they have; should be 0."})),
       over_nodes_(metrics.gauge({"tessera_nodes_over_committed",
@@ -55,6 +57,7 @@ void ClusterMetrics::read(const Mirror& mirror) {
     pods_.set(static_cast<double>(mirror.pod_count() - foreign - held));
     foreign_.set(static_cast<double>(foreign));
     held_.set(static_cast<double>(held));
+    expired_.add(mirror.expired_count() - expired_.value());
     over_gpus_.set(static_cast<double>(cluster.over_committed_gpus()));
     over_nodes_.set(static_cast<double>(cluster.over_committed_nodes()));
 }

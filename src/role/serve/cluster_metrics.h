@@ -30,6 +30,7 @@ class ClusterMetrics {
     Gauge& pods_;
     Gauge& foreign_;
     Gauge& held_;
+    Counter& expired_;
     Gauge& over_gpus_;
     Gauge& over_nodes_;
 };

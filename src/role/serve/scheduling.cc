@@ -31,8 +31,7 @@ Expected<void> Scheduling::open(HttpClientOptions api) {
                                         .on_failed =
                                             [this](const ApiError& error) {
                                                 if (error.reason != "AlreadyExists") {
-                                                    trouble_.tell(
-                                                        {{"error", error.error.message}});
+                                                    trouble_.tell({{"error", error.error.message}});
                                                 }
                                             },
                                         .clock = options_.clock});

@@ -56,8 +56,6 @@ class RunningService final : public Service {
                                             {"us", one.took.value() / 1000}});
                  }),
           figures_(metrics_),
-          expired_(metrics_.counter(
-              {"tessera_holds_expired_total", "Shares that were held and never bound."})),
           binds_(options_.api, binder_options(), log),
           extender_(mirror_, mutex_, ports()) {}
     ~RunningService() override { stop(Nanoseconds(0)); }
@@ -284,13 +282,14 @@ class RunningService final : public Service {
     // On the follower's thread, about every second.
     void tick() {
         std::vector<std::string> notes;
-        std::size_t ended = 0;
+        std::uint64_t ended = 0;
         {
             const std::lock_guard lock(mutex_);
-            ended = mirror_.expire(options_.clock(), follower_->pods_heard());
+            mirror_.expire(options_.clock(), follower_->pods_heard());
+            ended = mirror_.expired_count();  // a request may have been first to see it
+            ended -= std::exchange(expired_, ended);
             notes = mirror_.take_notes();
         }
-        expired_.add(ended);
         if (ended > 0) {
             log_.info("shares that were held have not been bound and are free again",
                       {{"pods", ended}});
@@ -355,11 +354,11 @@ class RunningService final : public Service {
     Metrics metrics_;
     RequestMeter meter_;
     ClusterMetrics figures_;
-    Counter& expired_;
     Readiness ready_;
     std::atomic<bool> stopping_ = false;
     bool stopped_ = false;
     std::string last_why_;               // of the follower's thread
+    std::uint64_t expired_ = 0;          // the same: holds by the last tick
     Nanoseconds look_at_policies_at_{};  // the same
     BindLine binds_;
     Extender extender_;

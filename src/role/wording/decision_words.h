@@ -21,8 +21,8 @@ std::string reason_text(const RefusalCount& count, const DecisionNames& names);
 std::string_view outlook(const Refusal& refusal);
 // "with 2 048 MiB less GPU memory (6 144 instead of 8 192): on 31 GPUs of 12 nodes"
 std::string fix_text(const Fix& fix, const DecisionNames& names);
-// One line, as kube-scheduler begins it: "0/12 nodes are available: 8 too little GPU memory is free,
-// 4 the node has no GPU. Would fit with 2 048 MiB less GPU memory ..."
+// One line, as kube-scheduler begins it: "0/12 nodes are available: 8 too little GPU memory is
+// free, 4 the node has no GPU. Would fit with 2 048 MiB less GPU memory ..."
 std::string refusal_line(const Decision& decision, const DecisionNames& names);
 
 }  // namespace tessera
