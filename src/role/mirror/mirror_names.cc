@@ -169,8 +169,8 @@ void Mirror::State::keep_classes_in_use() {
     asks_changed();
     for (const auto& [name, slot] : policies_) {
         Marks<ClassIndex> used;
-        pods_.each([&, slot = slot](PodIndex, const PodRecord& record) {
-            if (record.policy == slot) {
+        pods_.each([&, in = slot](PodIndex, const PodRecord& record) {
+            if (record.policy == in) {
                 used.add(record.learnt);
             }
         });
@@ -178,8 +178,8 @@ void Mirror::State::keep_classes_in_use() {
         TESSERA_ASSERT(policy.has_value(), "a policy that was made can be made again");
         const std::vector<ClassIndex> now =
             engine_->keep_only(slot, used.bits(), std::move(*policy));
-        pods_.each([&, slot = slot](PodIndex, PodRecord& record) {
-            if (record.policy != slot || !record.learnt.valid()) {
+        pods_.each([&, in = slot](PodIndex, PodRecord& record) {
+            if (record.policy != in || !record.learnt.valid()) {
                 return;
             }
             record.learnt = now[record.learnt.slot()];
