@@ -24,6 +24,11 @@ using testing::SchedulerRig;
 using testing::TinyApi;
 
 constexpr std::int64_t kCard = 16384;
+#ifdef TESSERA_SANITIZED
+constexpr std::uint64_t kHistories = 100;
+#else
+constexpr std::uint64_t kHistories = 1000;
+#endif
 
 // What is left of each GPU by the annotations of bound pods alone.
 struct Left {
@@ -254,7 +259,7 @@ class History {
 TEST(SchedulerProperty, NoShareIsGivenTwiceAndNobodyWaitsForEver) {
     const char* scale = std::getenv("TESSERA_PROPERTY_SCALE");
     const std::uint64_t histories =
-        1000 * (scale == nullptr ? 1 : std::strtoull(scale, nullptr, 10));
+        kHistories * (scale == nullptr ? 1 : std::strtoull(scale, nullptr, 10));
     std::size_t bound = 0;
     int kills = 0;
     for (std::uint64_t seed = 1; seed <= histories && !HasFailure(); ++seed) {
