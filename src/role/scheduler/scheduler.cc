@@ -155,11 +155,12 @@ Scheduler::Outcome Scheduler::decide_some() {
 }
 
 void Scheduler::wake_who_has_room() {
-    if (std::exchange(room_, false)) {
+    const bool room = std::exchange(room_, false);
+    const bool neighbours = std::exchange(neighbours_, false);
+    if (room) {
         queue_.room([&](LineKey line) { return mirror_.serves(lines_.at(line).ask); });
-        queue_.happened(Cause::pods, options_.clock());
     }
-    if (std::exchange(neighbours_, false)) {
+    if (room || neighbours) {
         queue_.happened(Cause::pods, options_.clock());
     }
 }
