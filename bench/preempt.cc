@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,16 +20,12 @@
 #include "engine/engine.h"
 #include "engine/preemption.h"
 #include "policy/registry.h"
+#include "rounds.h"
 
 namespace tessera {
 namespace {
 
 constexpr int kGpus = 8;
-
-struct Settings {
-    std::uint32_t rounds = 5;
-    bool json = false;
-};
 
 struct Case {
     std::string_view name;
@@ -214,22 +209,8 @@ void print(const Settings& settings, const std::vector<Result>& results) {
 
 int main(int argc, char** argv) {
     tessera::Settings settings;
-    for (int at = 1; at < argc; ++at) {
-        const std::string_view flag = argv[at];
-        const std::string_view value = at + 1 < argc ? argv[at + 1] : "";
-        if (flag == "--json") {
-            settings.json = true;
-        } else if (flag == "--rounds" &&
-                   std::from_chars(value.data(), value.data() + value.size(), settings.rounds).ec ==
-                       std::errc() &&
-                   settings.rounds >= 1) {
-            ++at;
-        } else {
-            const bool help = flag == "--help";
-            fmt::print(help ? stdout : stderr,
-                       "usage: bench/run preempt [--json] [--rounds N]   N clusters a case\n");
-            return help ? 0 : 2;
-        }
+    if (const auto code = tessera::read_settings(argc, argv, "preempt", settings)) {
+        return *code;
     }
     std::vector<tessera::Result> results;
     for (const tessera::Case& asked : tessera::kCases) {
